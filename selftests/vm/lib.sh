@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# shellcheck shell=bash
+#
+# What run, kernels and test share: where things are kept, which kernel a
+# name means, and how a kernel is brought into the cache.
+#
+# Cache layout, under ${KRMSG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/krmsg}:
+#
+#   deb/		kernel image packages as downloaded
+#   kernel/KEY/		one unpacked kernel: image, release, config,
+#			lib/modules/RELEASE (modules not compressed)
+#   kernel/KEY/initramfs-HASH.cpio
+#   source/KEY/		parts of the kernel source (scripts, siw)
+#   lock/		lock files, never removed
+
+# shellcheck disable=SC2034
+vm_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$vm_dir/../.." && pwd)
+cache=${KRMSG_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/krmsg}
+
+# Debian stable's two kernels: the name used here, and the metapackages.
+declare -A image_meta=([6.1]=linux-image-amd64 [6.12]=linux-image-6.12-amd64)
+declare -A header_meta=([6.1]=linux-headers-amd64
+			[6.12]=linux-headers-6.12-amd64)
+
+die()
+{
+	echo "${0##*/}: $*" >&2
+	exit "${exit_status:-2}"
+}
+
+say()
+{
+	[ -z "${verbose:-}" ] || echo "${0##*/}: $*" >&2
+}
+
+# with_lock NAME COMMAND...: run COMMAND while no other process holds NAME.
+with_lock()
+{
+	local name=$1 fd rc=0
+	shift
+	mkdir -p "$cache/lock"
+	exec {fd}>"$cache/lock/$name"
+	flock "$fd"
+	"$@" || rc=$?
+	exec {fd}>&-
+	return $rc
+}
+
+# kernel_package NAME: print "RELEASE VERSION" of the installed headers, the
+# kernel that modules are built for.
+kernel_package()
+{
+	local meta=${header_meta[$1]} pkg release version
+
+	pkg=$(dpkg-query -W -f '${Depends}' "$meta" 2>/dev/null |
+	      grep -o 'linux-headers-[^ ,]*' | head -n 1)
+	[ -n "$pkg" ] || return 1
+	release=${pkg#linux-headers-}
+	version=$(dpkg-query -W -f '${Version}' "$pkg" 2>/dev/null) || return 1
+	echo "$release $version"
+}
+
+# The file name that apt gives a package: a colon in the version is quoted.
+deb_name()
+{
+	echo "linux-image-$1_${2//:/%3a}_amd64.deb"
+}
+
+# kernel_deb RELEASE VERSION: print the path of the image package's file in
+# the cache; download it if need be.
+kernel_deb()
+{
+	local deb tmp
+	deb=$cache/deb/$(deb_name "$1" "$2")
+
+	if [ ! -e "$deb" ]; then
+		mkdir -p "$cache/deb"
+		tmp=$(mktemp -d "$cache/deb/tmp.XXXXXX")
+		if ! (cd "$tmp" &&
+		      apt-get -q download "linux-image-$1=$2") \
+				>"$tmp/log" 2>&1 </dev/null; then
+			cat "$tmp/log" >&2
+			rm -rf "$tmp"
+			return 1
+		fi
+		mv "$tmp"/*.deb "$deb"
+		rm -rf "$tmp"
+	fi
+	echo "$deb"
+}
+
+# unpack_kernel DIR RELEASE DEB
+unpack_kernel()
+{
+	local dir=$1 release=$2 deb=$3 tmp
+
+	rm -rf "$cache"/kernel/tmp."${dir##*/}".*
+	tmp=$(mktemp -d "$cache/kernel/tmp.${dir##*/}.XXXXXX")
+	dpkg-deb -x "$deb" "$tmp/x"
+	mv "$tmp/x/boot/vmlinuz-$release" "$tmp/image"
+	mv "$tmp/x/boot/config-$release" "$tmp/config"
+	mv "$tmp/x/lib" "$tmp/lib"
+	rm -rf "$tmp/x"
+	# Plain files load several times faster than compressed ones on an
+	# emulated processor, and depmod reads them ten times as fast.
+	find "$tmp/lib" -name '*.ko.xz' -print0 | xargs -0 -r -n 500 xz -d
+	depmod -b "$tmp" "$release"
+	echo "$release" >"$tmp/release"
+	mv -T "$tmp" "$dir"
+}
+
+fill_packaged()
+{
+	local name=$1 release version deb dir
+
+	read -r release version < <(kernel_package "$name") ||
+		die "no headers for $name: run selftests/install-packages"
+	dir=$cache/kernel/${release}_${version//[^A-Za-z0-9.+~-]/_}
+	if [ ! -e "$dir/release" ]; then
+		say "fetching the $name kernel"
+		mkdir -p "$cache/kernel"
+		if ! deb=$(kernel_deb "$release" "$version" 2>/dev/null); then
+			# Superseded in the archive: take the newest headers,
+			# then the image that belongs to them.
+			say "linux-image-$release $version is gone, updating"
+			refresh_headers "$name"
+			read -r release version < <(kernel_package "$name")
+			dir=$cache/kernel/${release}_${version//[^A-Za-z0-9.+~-]/_}
+			deb=$(kernel_deb "$release" "$version") ||
+				die "cannot download linux-image-$release $version"
+		fi
+		[ -e "$dir/release" ] || unpack_kernel "$dir" "$release" "$deb"
+	fi
+	kernel_dir=$dir
+}
+
+refresh_headers()
+{
+	local sudo=()
+
+	[ "$(id -u)" -eq 0 ] || sudo=(sudo -n)
+	"${sudo[@]}" apt-get -q update >/dev/null </dev/null &&
+	"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+		-o DPkg::Lock::Timeout=900 install --no-install-recommends \
+		"${header_meta[$1]}" >/dev/null </dev/null ||
+		die "cannot update ${header_meta[$1]}"
+}
+
+# A kernel built from source: its modules are installed into the cache once
+# per build of the tree.
+fill_tree()
+{
+	local tree key release tmp
+	tree=$(cd "$1" && pwd)
+
+	[ -e "$tree/arch/x86/boot/bzImage" ] ||
+		die "$tree: no arch/x86/boot/bzImage"
+	release=$(cat "$tree/include/config/kernel.release") ||
+		die "$tree: not a kernel build tree"
+	key=$({ printf '%s\n' "$tree"
+		stat -c '%Y %s' "$tree/arch/x86/boot/bzImage" \
+			"$tree/modules.order"; } | sha256sum | cut -c 1-16)
+	kernel_dir=$cache/kernel/${release}_tree-$key
+	headers=$tree
+	[ ! -e "$kernel_dir/release" ] || return 0
+	mkdir -p "$cache/kernel"
+	tmp=$(mktemp -d "$cache/kernel/tmp.tree.XXXXXX")
+	cp "$tree/arch/x86/boot/bzImage" "$tmp/image"
+	cp "$tree/.config" "$tmp/config"
+	make -s -C "$tree" INSTALL_MOD_PATH="$tmp" modules_install \
+		>"$tmp/log" 2>&1 </dev/null || {
+		cat "$tmp/log" >&2
+		die "$tree: modules_install failed"
+	}
+	rm -f "$tmp/lib/modules/$release/"{build,source}
+	depmod -b "$tmp" "$release"
+	echo "$release" >"$tmp/release"
+	mv -T "$tmp" "$kernel_dir"
+}
+
+# kernel_get NAME|TREE: bring the kernel into the cache. Sets kernel_dir,
+# release and headers (what a module is built against).
+kernel_get()
+{
+	headers=
+	case $1 in
+	6.1|6.12)
+		fill=fill_packaged ;;
+	debug)
+		fill=fill_debug ;;
+	*/*|.)
+		[ -d "$1" ] || die "$1: no such kernel build tree"
+		fill=fill_tree ;;
+	*)
+		die "unknown kernel '$1' (6.1, 6.12, debug, or a build tree)" ;;
+	esac
+	with_lock "kernel-${1//\//_}" "$fill" "$1"
+	release=$(cat "$kernel_dir/release")
+	[ -n "$headers" ] || headers=/lib/modules/$release/build
+}
+
+# What the guest needs before it has the root file system.
+early_modules=(virtio_pci virtio_console 9p 9pnet_virtio overlay)
+
+make_initramfs()
+{
+	local out=$1 tmp m n=0
+
+	tmp=$(mktemp -d "$cache/kernel/tmp.initramfs.XXXXXX")
+	mkdir -p "$tmp/bin" "$tmp/modules"
+	cp "$(command -v busybox)" "$tmp/bin/busybox"
+	for m in "${early_modules[@]}"; do
+		modprobe -C /dev/null -d "$kernel_dir" -S "$release" \
+			--show-depends "$m"
+	done | while read -r what file _; do
+		[ "$what" = insmod ] || continue
+		[ ! -e "$tmp/modules/"*"-${file##*/}" ] || continue
+		n=$((n + 1))
+		cp "$file" "$tmp/modules/$(printf %02d $n)-${file##*/}"
+	done
+	(cd "$tmp" && find . -mindepth 1 -print0 |
+	 cpio -0 --quiet -o -H newc -R 0:0) >"$out.tmp"
+	rm -rf "$tmp"
+	mv "$out.tmp" "$out"
+}
+
+# initramfs_get: sets initramfs, for kernel_dir and release.
+initramfs_get()
+{
+	local busybox key
+	busybox=$(command -v busybox) || die "no busybox"
+	key=$({ declare -f make_initramfs; echo "${early_modules[@]}"
+		stat -Lc '%s %Y' "$busybox"; } | sha256sum | cut -c 1-16)
+	initramfs=$kernel_dir/initramfs-$key.cpio
+	[ -e "$initramfs" ] ||
+		with_lock "initramfs-$release" initramfs_fill
+}
+
+initramfs_fill()
+{
+	[ -e "$initramfs" ] || make_initramfs "$initramfs"
+}
