@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Building and parsing frames. Everything that is parsed comes from the peer
+ * and is taken for hostile: no length is used before it has been compared with
+ * what is really there, and each reserved field must be zero so that a later
+ * version can give it a meaning.
+ */
+#include "wire.h"
+
+static u32 item_space(u32 body)
+{
+	return sizeof(struct krmsg_item_hdr) + ALIGN(body, 8);
+}
+
+/**
+ * krmsg_frame_open() - check a frame's header and start on its items
+ * @buf: the frame, aligned to 8 bytes
+ * @len: bytes that the receive completion told
+ * @f: gets the header
+ * @it: gets the position of the first item
+ *
+ * Return: 0, or -EPROTO when the header is not one of this version.
+ */
+int krmsg_frame_open(const void *buf, u32 len, struct krmsg_frame *f,
+		     struct krmsg_frame_iter *it)
+{
+	const struct krmsg_frame_hdr *h = buf;
+
+	if (len < sizeof(*h) || len > KRMSG_FRAME_MAX || len % 8)
+		return -EPROTO;
+	if (le16_to_cpu(h->magic) != KRMSG_FRAME_MAGIC ||
+	    h->version != KRMSG_WIRE_VERSION ||
+	    (h->flags & ~KRMSG_FRAME_FLAGS) || le16_to_cpu(h->length) != len)
+		return -EPROTO;
+	f->flags = h->flags;
+	f->items = le16_to_cpu(h->items);
+	f->length = len;
+	f->epoch = le32_to_cpu(h->epoch);
+	f->slots = le32_to_cpu(h->slots);
+	f->credit = le32_to_cpu(h->credit);
+	f->ack = le32_to_cpu(h->ack);
+	it->pos = (const u8 *)buf + sizeof(*h);
+	it->end = (const u8 *)buf + len;
+	it->left = f->items;
+	return 0;
+}
+
+static int decode_hello(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_hello *h = (const void *)body;
+	u32 slot, slots;
+
+	if (len != sizeof(*h) || item->flags || h->features || h->reserved)
+		return -EPROTO;
+	slot = le32_to_cpu(h->slot_size);
+	slots = le32_to_cpu(h->slots);
+	if (slot < KRMSG_FRAME_MIN || slot > KRMSG_FRAME_MAX || slot % 8 ||
+	    slots < 2 || slots > U16_MAX || !h->max_segs ||
+	    le32_to_cpu(h->credit) > (1U << 30) ||
+	    le32_to_cpu(h->eager_limit) > slot - KRMSG_DATA_OVERHEAD)
+		return -EPROTO;
+	item->hello = h;
+	return 0;
+}
+
+static int decode_data(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_data *d = (const void *)body;
+
+	if (len < sizeof(*d) || (item->flags & ~KRMSG_ITEMF_UNORDERED))
+		return -EPROTO;
+	item->tag = le64_to_cpu(d->tag);
+	item->payload = body + sizeof(*d);
+	item->length = len - sizeof(*d);
+	return 0;
+}
+
+static int decode_offer(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_offer *o = (const void *)body;
+
+	if (len != sizeof(*o) || (item->flags & ~KRMSG_ITEMF_UNORDERED) ||
+	    o->reserved)
+		return -EPROTO;
+	item->tag = le64_to_cpu(o->tag);
+	item->length = le32_to_cpu(o->length);
+	item->segments = le16_to_cpu(o->segments);
+	if (!item->length || !item->segments ||
+	    item->segments > KRMSG_SEG_MAX || item->segments > item->length)
+		return -EPROTO;
+	return 0;
+}
+
+static int decode_seg(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_seg *s = (const void *)body;
+
+	if (len != sizeof(*s) || item->flags || s->reserved || s->reserved2)
+		return -EPROTO;
+	item->addr = le64_to_cpu(s->addr);
+	item->rkey = le32_to_cpu(s->rkey);
+	item->length = le32_to_cpu(s->length);
+	item->index = le16_to_cpu(s->index);
+	if (!item->length || item->index >= KRMSG_SEG_MAX ||
+	    item->addr + item->length < item->addr)
+		return -EPROTO;
+	return 0;
+}
+
+static int decode_done(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_done *d = (const void *)body;
+
+	if (len != sizeof(*d) || item->flags || d->reserved)
+		return -EPROTO;
+	item->rkey = le32_to_cpu(d->rkey);
+	item->index = le16_to_cpu(d->index);
+	return item->index < KRMSG_SEG_MAX ? 0 : -EPROTO;
+}
+
+static int decode_reject(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_reject *r = (const void *)body;
+
+	if (len != sizeof(*r) || item->flags)
+		return -EPROTO;
+	item->reason = le32_to_cpu(r->reason);
+	item->rkey = le32_to_cpu(r->rkey);
+	if (item->reason < KRMSG_WIRE_TOO_LONG ||
+	    item->reason > KRMSG_WIRE_GONE)
+		return -EPROTO;
+	return 0;
+}
+
+static int decode_body(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	switch (item->type) {
+	case KRMSG_ITEM_HELLO:
+		return decode_hello(body, len, item);
+	case KRMSG_ITEM_DATA:
+		return decode_data(body, len, item);
+	case KRMSG_ITEM_OFFER:
+		return decode_offer(body, len, item);
+	case KRMSG_ITEM_SEG:
+		return decode_seg(body, len, item);
+	case KRMSG_ITEM_DONE:
+		return decode_done(body, len, item);
+	case KRMSG_ITEM_REJECT:
+		return decode_reject(body, len, item);
+	case KRMSG_ITEM_ACKS:
+		if (len != sizeof(*item->acks) || item->flags)
+			return -EPROTO;
+		item->acks = (const void *)body;
+		return 0;
+	case KRMSG_ITEM_LANE_HELLO:
+		if (len != sizeof(*item->lane) || item->flags)
+			return -EPROTO;
+		item->lane = (const void *)body;
+		return 0;
+	case KRMSG_ITEM_FIN:
+	case KRMSG_ITEM_LANE_REQUEST:
+		return len || item->flags ? -EPROTO : 0;
+	}
+	return -EPROTO;
+}
+
+/**
+ * krmsg_frame_next() - take the next item of a frame
+ * @it: position, from krmsg_frame_open()
+ * @item: gets the item; pointers in it point into the frame
+ *
+ * Return: 1 with an item, 0 at the end, -EPROTO when the rest is malformed.
+ * After an error the iterator must not be used again.
+ */
+int krmsg_frame_next(struct krmsg_frame_iter *it, struct krmsg_item *item)
+{
+	const struct krmsg_item_hdr *h = (const void *)it->pos;
+	size_t have = it->end - it->pos;
+	u32 len;
+	int err;
+
+	if (!it->left)
+		return have ? -EPROTO : 0;
+	if (have < sizeof(*h))
+		return -EPROTO;
+	len = le16_to_cpu(h->length);
+	if (item_space(len) > have)
+		return -EPROTO;
+	memset(item, 0, sizeof(*item));
+	item->type = h->type;
+	item->flags = h->flags;
+	item->seq = le32_to_cpu(h->seq);
+	err = decode_body(it->pos + sizeof(*h), len, item);
+	if (err)
+		return err;
+	it->pos += item_space(len);
+	it->left--;
+	return 1;
+}
+
+/**
+ * krmsg_frame_begin() - start a frame
+ * @b: the frame
+ * @mem: memory for it, aligned to 8 bytes
+ * @size: bytes of it, at least those of a header
+ */
+void krmsg_frame_begin(struct krmsg_frame_buf *b, void *mem, u32 size)
+{
+	b->mem = mem;
+	b->size = min_t(u32, size, KRMSG_FRAME_MAX);
+	b->used = sizeof(struct krmsg_frame_hdr);
+	b->items = 0;
+}
+
+/**
+ * krmsg_frame_fits() - is there room for one more item?
+ * @b: the frame
+ * @body: bytes of the item's body
+ *
+ * Return: true when krmsg_frame_add() of such an item would succeed.
+ */
+bool krmsg_frame_fits(const struct krmsg_frame_buf *b, u32 body)
+{
+	return body <= U16_MAX && b->items < U16_MAX &&
+	       item_space(body) <= b->size - b->used;
+}
+
+/**
+ * krmsg_frame_add() - put an item into a frame
+ * @b: the frame
+ * @type: enum krmsg_item_type
+ * @flags: KRMSG_ITEMF_...
+ * @seq: sequence of the message
+ * @body: bytes of the body
+ *
+ * Return: where the caller writes the body, all of it; its padding is zeroed
+ * here. NULL when the item does not fit.
+ */
+void *krmsg_frame_add(struct krmsg_frame_buf *b, u8 type, u8 flags, u32 seq,
+		      u32 body)
+{
+	struct krmsg_item_hdr *h = (void *)(b->mem + b->used);
+	u8 *start = b->mem + b->used + sizeof(*h);
+
+	if (!krmsg_frame_fits(b, body))
+		return NULL;
+	h->type = type;
+	h->flags = flags;
+	h->length = cpu_to_le16(body);
+	h->seq = cpu_to_le32(seq);
+	if (body % 8)
+		memset(start + body, 0, 8 - body % 8);
+	b->used += item_space(body);
+	b->items++;
+	return start;
+}
+
+/**
+ * krmsg_frame_end() - write the header of a frame
+ * @b: the frame
+ * @f: the header; length and items are not read
+ *
+ * Return: bytes of the frame.
+ */
+u32 krmsg_frame_end(struct krmsg_frame_buf *b, const struct krmsg_frame *f)
+{
+	struct krmsg_frame_hdr *h = (void *)b->mem;
+
+	h->magic = cpu_to_le16(KRMSG_FRAME_MAGIC);
+	h->version = KRMSG_WIRE_VERSION;
+	h->flags = f->flags;
+	h->length = cpu_to_le16(b->used);
+	h->items = cpu_to_le16(b->items);
+	h->epoch = cpu_to_le32(f->epoch);
+	h->slots = cpu_to_le32(f->slots);
+	h->credit = cpu_to_le32(f->credit);
+	h->ack = cpu_to_le32(f->ack);
+	return b->used;
+}
+
+/**
+ * krmsg_cm_req_parse() - check the private data of a connect request
+ * @data: the bytes; the CM may have padded them with zeros
+ * @len: how many, as the CM told
+ * @req: gets a copy
+ * @user: gets where the user's bytes are, req->user_len of them
+ *
+ * Return: 0, or -EPROTO.
+ */
+int krmsg_cm_req_parse(const void *data, u32 len, struct krmsg_cm_req *req,
+		       const u8 **user)
+{
+	if (!data || len < sizeof(*req))
+		return -EPROTO;
+	memcpy(req, data, sizeof(*req));
+	if (le32_to_cpu(req->magic) != KRMSG_CM_MAGIC ||
+	    req->version != KRMSG_WIRE_VERSION ||
+	    req->lane > KRMSG_LANE_DATA || req->reserved || req->reserved2 ||
+	    req->user_len > KRMSG_PRIVATE_MAX ||
+	    req->user_len > len - sizeof(*req))
+		return -EPROTO;
+	*user = (const u8 *)data + sizeof(*req);
+	return 0;
+}
+
+/**
+ * krmsg_cm_rep_parse() - check the private data of a reply or a reject
+ * @data: the bytes; the CM may have padded them with zeros
+ * @len: how many, as the CM told
+ * @rep: gets a copy
+ * @user: gets where the user's bytes are, rep->user_len of them
+ *
+ * Return: 0, or -EPROTO.
+ */
+int krmsg_cm_rep_parse(const void *data, u32 len, struct krmsg_cm_rep *rep,
+		       const u8 **user)
+{
+	if (!data || len < sizeof(*rep))
+		return -EPROTO;
+	memcpy(rep, data, sizeof(*rep));
+	if (le32_to_cpu(rep->magic) != KRMSG_CM_MAGIC ||
+	    rep->version != KRMSG_WIRE_VERSION || rep->reserved ||
+	    rep->user_len > KRMSG_PRIVATE_MAX ||
+	    rep->user_len > len - sizeof(*rep))
+		return -EPROTO;
+	*user = (const u8 *)data + sizeof(*rep);
+	return 0;
+}

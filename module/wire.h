@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Wire format: what two krmsg kernels say to each other. All fields are
+ * little-endian and of fixed size. Documentation/protocol.rst is the prose;
+ * selftests/unit holds golden bytes for every struct here.
+ *
+ * A frame is one SEND: a header and items, each padded to 8 bytes.
+ *
+ *	| hdr 24 | item 8 | body, padded | item 8 | body, padded | ...
+ */
+#ifndef KRMSG_WIRE_H
+#define KRMSG_WIRE_H
+
+#include "pure.h"
+
+#define KRMSG_WIRE_VERSION	1
+#define KRMSG_FRAME_MAGIC	0x6d6b		/* "km" */
+#define KRMSG_CM_MAGIC		0x67736d6b	/* "kmsg" */
+#define KRMSG_FRAME_MIN		512	/* smallest slot a side may offer */
+#define KRMSG_FRAME_MAX		65528	/* largest frame */
+#define KRMSG_WINDOW		256	/* unacknowledged messages, a power of 2 */
+#define KRMSG_SEG_MAX		1024	/* segments of one message */
+
+/* Flags of a frame. */
+#define KRMSG_FRAME_ACK_NOW	0x01	/* the sender has nothing else to do */
+#define KRMSG_FRAME_FLAGS	0x01	/* all that are known */
+
+struct krmsg_frame_hdr {
+	__le16 magic;
+	u8     version;
+	u8     flags;
+	__le16 length;		/* of the whole frame, in bytes */
+	__le16 items;
+	__le32 epoch;
+	__le32 slots;		/* frames the reader may have sent, this epoch */
+	__le32 credit;		/* ring units the reader may have used, in all */
+	__le32 ack;		/* all sequences before this one are delivered */
+};
+
+enum krmsg_item_type {
+	KRMSG_ITEM_HELLO	= 1,	/* first frame of a lane */
+	KRMSG_ITEM_DATA		= 2,	/* a small message */
+	KRMSG_ITEM_OFFER	= 3,	/* a large message */
+	KRMSG_ITEM_SEG		= 4,	/* a readable part of an offer */
+	KRMSG_ITEM_DONE		= 5,	/* a part has been read */
+	KRMSG_ITEM_REJECT	= 6,	/* an offer is not wanted */
+	KRMSG_ITEM_ACKS		= 7,	/* delivered out of order */
+	KRMSG_ITEM_FIN		= 8,	/* no message follows */
+	KRMSG_ITEM_LANE_REQUEST	= 9,	/* please connect the data lane */
+	KRMSG_ITEM_LANE_HELLO	= 10,	/* first frame of the data lane */
+};
+
+/* Flags of DATA and OFFER items. */
+#define KRMSG_ITEMF_UNORDERED	0x01
+
+/* The head of an item. length is that of the body without padding. */
+struct krmsg_item_hdr {
+	u8     type;
+	u8     flags;
+	__le16 length;
+	__le32 seq;
+};
+
+struct krmsg_wire_hello {
+	__le64 session;		/* handle of the sender's session */
+	__le64 token;		/* proves a later lane's claim to the session */
+	__le32 slot_size;	/* bytes of the sender's receive slots */
+	__le32 slots;		/* frames the reader may send at first */
+	__le32 credit;		/* ring units the reader may fill at first */
+	__le32 eager_limit;	/* longest DATA payload the sender takes */
+	__le32 delivered;	/* sequences before this one are delivered */
+	__le16 lane_port;	/* where the sender takes further lanes, or 0 */
+	__le16 max_segs;	/* SEG items the sender takes at a time */
+	__le32 features;	/* 0 in this version */
+	__le32 reserved;
+};
+
+struct krmsg_wire_data {
+	__le64 tag;
+	/* the payload follows */
+};
+
+struct krmsg_wire_offer {
+	__le64 tag;
+	__le32 length;		/* of the message */
+	__le16 segments;	/* SEG items it takes in all */
+	__le16 reserved;
+};
+
+struct krmsg_wire_seg {
+	__le64 addr;
+	__le32 rkey;
+	__le32 length;		/* of this part, at least 1 */
+	__le16 index;		/* 0, 1, ... in the order of the bytes */
+	__le16 reserved;
+	__le32 reserved2;
+};
+
+struct krmsg_wire_done {
+	__le32 rkey;		/* the key that this frame's SEND invalidates */
+	__le16 index;
+	__le16 reserved;
+};
+
+/* Reasons of a REJECT. */
+#define KRMSG_WIRE_TOO_LONG	1	/* the buffer was too small */
+#define KRMSG_WIRE_CANCELED	2	/* the receiver does not want it */
+#define KRMSG_WIRE_GONE		3	/* the receiver takes nothing any more */
+
+struct krmsg_wire_reject {
+	__le32 reason;
+	__le32 rkey;		/* the key that this frame's SEND invalidates */
+};
+
+struct krmsg_wire_acks {
+	__le64 bits[KRMSG_WINDOW / 64];	/* bit 0 is the header's ack */
+};
+
+struct krmsg_wire_lane_hello {
+	__le64 session;
+	__le64 token;
+};
+
+/* Lanes of a session, in the private data of a connect request. */
+#define KRMSG_LANE_MESSAGE	0
+#define KRMSG_LANE_DATA		1
+
+/* Private data of a connect request; the user's bytes follow. */
+struct krmsg_cm_req {
+	__le32 magic;
+	u8     version;
+	u8     lane;
+	u8     user_len;
+	u8     reserved;
+	__le64 session;		/* lanes after the first: the passive's handle */
+	__le32 epoch;
+	__le32 reserved2;
+	__le64 token;
+};
+
+/* Private data of a reply or a reject; the user's bytes follow. */
+struct krmsg_cm_rep {
+	__le32 magic;
+	u8     version;
+	u8     user_len;
+	__le16 reserved;
+	__le32 code;		/* reject: the user's code */
+	__le32 reason;		/* reject: KRMSG_REJ_..., else 0 */
+};
+
+#define KRMSG_REJ_USER		1	/* KRMSG_IOC_REJECT */
+#define KRMSG_REJ_BACKLOG	2	/* too many requests wait */
+#define KRMSG_REJ_VERSION	3	/* magic, version or length is wrong */
+#define KRMSG_REJ_SESSION	4	/* no such session, epoch or token */
+#define KRMSG_REJ_CLOSED	5	/* the listener is closing */
+#define KRMSG_REJ_DEVICE	6	/* no room on the device */
+
+static_assert(sizeof(struct krmsg_frame_hdr) == 24, "wire");
+static_assert(sizeof(struct krmsg_item_hdr) == 8, "wire");
+static_assert(sizeof(struct krmsg_wire_hello) == 48, "wire");
+static_assert(sizeof(struct krmsg_wire_data) == 8, "wire");
+static_assert(sizeof(struct krmsg_wire_offer) == 16, "wire");
+static_assert(sizeof(struct krmsg_wire_seg) == 24, "wire");
+static_assert(sizeof(struct krmsg_wire_done) == 8, "wire");
+static_assert(sizeof(struct krmsg_wire_reject) == 8, "wire");
+static_assert(sizeof(struct krmsg_wire_acks) == 32, "wire");
+static_assert(sizeof(struct krmsg_wire_lane_hello) == 16, "wire");
+static_assert(sizeof(struct krmsg_cm_req) == 32, "wire");
+static_assert(sizeof(struct krmsg_cm_rep) == 16, "wire");
+
+/* Bytes a frame with one DATA item of an empty payload takes. */
+#define KRMSG_DATA_OVERHEAD \
+	(sizeof(struct krmsg_frame_hdr) + sizeof(struct krmsg_item_hdr) + \
+	 sizeof(struct krmsg_wire_data))
+
+/* Decoded header of a frame. */
+struct krmsg_frame {
+	u8  flags;
+	u16 items;
+	u32 length;
+	u32 epoch;
+	u32 slots;
+	u32 credit;
+	u32 ack;
+};
+
+/**
+ * struct krmsg_item - a decoded item
+ * @type: enum krmsg_item_type
+ * @flags: KRMSG_ITEMF_...
+ * @seq: sequence of the message it is about; FIN: the next sequence
+ * @payload: DATA: the message's bytes, inside the frame
+ * @length: DATA: bytes of payload; OFFER, SEG: as on the wire
+ * @tag: DATA, OFFER
+ * @segments: OFFER
+ * @index: SEG, DONE
+ * @rkey: SEG, DONE, REJECT
+ * @addr: SEG
+ * @reason: REJECT
+ * @hello: HELLO: the body, still in wire order; checked for its limits
+ * @lane: LANE_HELLO: the body
+ * @acks: ACKS: the body
+ */
+struct krmsg_item {
+	u8  type;
+	u8  flags;
+	u32 seq;
+	const u8 *payload;
+	u32 length;
+	u64 tag;
+	u16 segments;
+	u16 index;
+	u32 rkey;
+	u64 addr;
+	u32 reason;
+	const struct krmsg_wire_hello *hello;
+	const struct krmsg_wire_lane_hello *lane;
+	const struct krmsg_wire_acks *acks;
+};
+
+/* Position inside a frame that krmsg_frame_open() has checked. */
+struct krmsg_frame_iter {
+	const u8 *pos;
+	const u8 *end;
+	u32 left;		/* items that the header still promises */
+};
+
+int krmsg_frame_open(const void *buf, u32 len, struct krmsg_frame *f,
+		     struct krmsg_frame_iter *it);
+int krmsg_frame_next(struct krmsg_frame_iter *it, struct krmsg_item *item);
+
+/* A frame that is being built in memory of the caller's. */
+struct krmsg_frame_buf {
+	u8 *mem;
+	u32 size;		/* bytes that may be used */
+	u32 used;
+	u32 items;
+};
+
+void krmsg_frame_begin(struct krmsg_frame_buf *b, void *mem, u32 size);
+bool krmsg_frame_fits(const struct krmsg_frame_buf *b, u32 body);
+void *krmsg_frame_add(struct krmsg_frame_buf *b, u8 type, u8 flags, u32 seq,
+		      u32 body);
+u32 krmsg_frame_end(struct krmsg_frame_buf *b, const struct krmsg_frame *f);
+
+int krmsg_cm_req_parse(const void *data, u32 len, struct krmsg_cm_req *req,
+		       const u8 **user);
+int krmsg_cm_rep_parse(const void *data, u32 len, struct krmsg_cm_rep *rep,
+		       const u8 **user);
+
+#endif /* KRMSG_WIRE_H */

@@ -1,0 +1,850 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB */
+/*
+ * krmsg: zero-copy messages over RDMA through /dev/krmsg
+ *
+ * This header is the whole ABI. It is version 0: it may change until a second
+ * independent consumer has been built on it. KRMSG_IOC_QUERY tells what the
+ * running module offers.
+ *
+ * Every ioctl takes a pointer to a struct that begins with size and flags.
+ * size is sizeof() of the struct the caller was built with. A longer struct
+ * than the module knows is taken when its tail is zero. A shorter one is taken
+ * down to the size of the first release, and missing fields count as zero.
+ * All layouts are the same for 32-bit and 64-bit callers. Fields named out_...
+ * are written by the kernel, and only on success; the others are only read.
+ * Fields named reserved must be zero.
+ *
+ * What the errnos mean, for every ioctl; KRMSG_IOC_LAST_ERROR adds the reason
+ * in words:
+ *
+ *  ENOTTY      no such ioctl in this module
+ *  EINVAL      a size below the first release's, a value out of its range, a
+ *              reserved field that is not zero
+ *  E2BIG       a struct with non-zero bytes that the module does not know
+ *  EOPNOTSUPP  a flag, opcode or combination that this module or the device
+ *              does not offer; memory of a kind that cannot be registered
+ *  EFAULT      a pointer that cannot be read or written; memory to register
+ *              that is not mapped, or not writable where it must be
+ *  ENOENT      the id names nothing (never existed, or is gone)
+ *  EBADF       target_fd is not an open krmsg device
+ *  EPERM       the caller is not the process that opened the device
+ *  ENOMEM      kernel memory is short, or RLIMIT_MEMLOCK would be exceeded
+ *  ENOSPC      the completion ring has no room left to reserve, or an id table
+ *              or a device limit is full
+ *  EBUSY       already done once, or still in use
+ *  EAGAIN      nothing could be taken now; try again after reaping records
+ *  ETIME       the deadline passed
+ *  EINTR       a signal came before any work was done
+ *  ENXIO       rings are not set up yet
+ *  ESHUTDOWN   the context has ended: closed, its process left, or its rings
+ *              were broken by an index that cannot be
+ *  ENODEV      no RDMA device reaches the address
+ *  EADDRINUSE, EADDRNOTAVAIL, ENETUNREACH, ...
+ *              as the connection manager reports them
+ *
+ * Results of requests, in the result field of records (negative errno):
+ *
+ *  -ECANCELED    ended by KRMSG_OP_CANCEL
+ *  -EMSGSIZE     the message is longer than the receive buffer
+ *  -ENOTCONN     the endpoint is not open for this any more
+ *  -EPIPE        the peer, or this side, has closed that direction
+ *  -ECONNRESET   the peer went away without closing
+ *  -ECONNABORTED this side closed the endpoint before the request ended
+ *  -ECONNREFUSED nobody listens there, or the peer rejected the request
+ *  -ETIMEDOUT    the peer did not answer in time
+ *  -EPROTO       the peer broke the protocol
+ *  -EIO          the device failed; the event record has its status
+ *  -ENODEV       the device was removed
+ *  -EINVAL, -ENOENT, -EOPNOTSUPP
+ *                the request itself was wrong, as for ioctls
+ */
+#ifndef _UAPI_LINUX_KRMSG_H
+#define _UAPI_LINUX_KRMSG_H
+
+#include <linux/types.h>
+#include <linux/ioctl.h>
+
+#define KRMSG_ABI_VERSION	0
+#define KRMSG_DEVICE		"/dev/krmsg"
+
+#define KRMSG_IOC_MAGIC		0xBE
+
+#define KRMSG_IOC_QUERY		_IO(KRMSG_IOC_MAGIC, 0x00)
+#define KRMSG_IOC_SETUP		_IO(KRMSG_IOC_MAGIC, 0x01)
+#define KRMSG_IOC_ENTER		_IO(KRMSG_IOC_MAGIC, 0x02)
+#define KRMSG_IOC_LAST_ERROR	_IO(KRMSG_IOC_MAGIC, 0x03)
+#define KRMSG_IOC_COUNTERS	_IO(KRMSG_IOC_MAGIC, 0x04)
+#define KRMSG_IOC_DEVICE	_IO(KRMSG_IOC_MAGIC, 0x05)
+#define KRMSG_IOC_END		_IO(KRMSG_IOC_MAGIC, 0x06)
+#define KRMSG_IOC_REGISTER	_IO(KRMSG_IOC_MAGIC, 0x10)
+#define KRMSG_IOC_RELEASE	_IO(KRMSG_IOC_MAGIC, 0x11)
+#define KRMSG_IOC_POOL		_IO(KRMSG_IOC_MAGIC, 0x12)
+#define KRMSG_IOC_LISTEN	_IO(KRMSG_IOC_MAGIC, 0x20)
+#define KRMSG_IOC_CONNECT	_IO(KRMSG_IOC_MAGIC, 0x21)
+#define KRMSG_IOC_ACCEPT	_IO(KRMSG_IOC_MAGIC, 0x22)
+#define KRMSG_IOC_REJECT	_IO(KRMSG_IOC_MAGIC, 0x23)
+#define KRMSG_IOC_CLOSE		_IO(KRMSG_IOC_MAGIC, 0x24)
+#define KRMSG_IOC_ENDPOINT	_IO(KRMSG_IOC_MAGIC, 0x25)
+
+/* Limits that are part of the ABI; the others are told by KRMSG_IOC_QUERY. */
+#define KRMSG_MAX_PIECES	6	/* pieces of one message */
+#define KRMSG_SQE_PIECES	2	/* of these, inside the first SQ entry */
+#define KRMSG_EXT_PIECES	4	/* and in the entry that follows it */
+#define KRMSG_PRIVATE_MAX	24	/* bytes of private data, each way */
+#define KRMSG_UNIT		32	/* bytes; records are whole units */
+#define KRMSG_NAME_MAX		64
+
+/**
+ * struct krmsg_addr - an IP address and port
+ * @family: AF_INET or AF_INET6
+ * @port: port in host byte order; 0 asks for a free one where one listens
+ * @scope_id: interface index, needed for IPv6 link-local addresses, else 0
+ * @addr: the address in network byte order; IPv4 takes the first 4 bytes
+ */
+struct krmsg_addr {
+	__u16 family;
+	__u16 port;
+	__u32 scope_id;
+	__u8  addr[16];
+};
+
+/* Feature bits of struct krmsg_query. */
+#define KRMSG_FEAT_MESSAGES	(1ULL << 0)
+#define KRMSG_FEAT_PULL		(1ULL << 1)	/* zero-copy large messages */
+#define KRMSG_FEAT_ANNOUNCE	(1ULL << 2)
+#define KRMSG_FEAT_POOL		(1ULL << 3)
+#define KRMSG_FEAT_CANCEL	(1ULL << 4)
+
+/**
+ * struct krmsg_query - KRMSG_IOC_QUERY: what this module offers
+ * @size: sizeof(struct krmsg_query)
+ * @flags: 0
+ * @out_abi: KRMSG_ABI_VERSION of the module
+ * @out_sqe_size: bytes of an SQ entry
+ * @out_features: KRMSG_FEAT_...
+ * @out_min_sq_entries: smallest SQ
+ * @out_max_sq_entries: largest SQ
+ * @out_min_cq_bytes: smallest completion ring in bytes
+ * @out_max_cq_bytes: largest completion ring in bytes
+ * @out_max_message: longest message in bytes
+ * @out_eager_limit: default eager limit in bytes: longer messages are pulled
+ * @out_slot_size: bytes of a receive slot, frame header included
+ * @out_max_pieces: pieces of a message
+ * @out_private_max: bytes of private data
+ * @out_max_requests: largest number of requests in flight in one context
+ * @out_max_objects: objects (regions, endpoints, listeners, pools) per context
+ * @out_window: messages of one endpoint that may be unacknowledged
+ * @out_reserved: 0
+ * @out_sizes: sizeof of the ABI's structs, indexed by the low 8 bits of the
+ *	ioctl number (SETUP at 1, ...), 0 where there is none
+ *
+ * Works before KRMSG_IOC_SETUP and from any process.
+ */
+struct krmsg_query {
+	__u32 size;
+	__u32 flags;
+	__u32 out_abi;
+	__u32 out_sqe_size;
+	__u64 out_features;
+	__u32 out_min_sq_entries;
+	__u32 out_max_sq_entries;
+	__u32 out_min_cq_bytes;
+	__u32 out_max_cq_bytes;
+	__u64 out_max_message;
+	__u32 out_eager_limit;
+	__u32 out_slot_size;
+	__u32 out_max_pieces;
+	__u32 out_private_max;
+	__u32 out_max_requests;
+	__u32 out_max_objects;
+	__u32 out_window;
+	__u32 out_reserved;
+	__u16 out_sizes[64];
+};
+
+/**
+ * struct krmsg_setup - KRMSG_IOC_SETUP: make the rings, once per context
+ * @size: sizeof(struct krmsg_setup)
+ * @flags: 0
+ * @sq_entries: SQ entries, a power of two; 0 takes the default
+ * @cq_bytes: bytes of the completion ring, a power of two; 0: the default
+ * @max_requests: requests in flight; 0 takes the default
+ * @reserved: 0
+ * @out_sq_entries: as made
+ * @out_cq_bytes: as made
+ * @out_max_requests: as made
+ * @out_hdr_offset: offset of struct krmsg_ring_hdr in the mapping
+ * @out_sq_offset: offset of the SQ
+ * @out_cq_offset: offset of the completion ring; it is mapped twice in a row
+ * @out_mmap_bytes: length to give to mmap(), at file offset 0, MAP_SHARED,
+ *	PROT_READ | PROT_WRITE
+ *
+ * EBUSY when done before.
+ */
+struct krmsg_setup {
+	__u32 size;
+	__u32 flags;
+	__u32 sq_entries;
+	__u32 cq_bytes;
+	__u32 max_requests;
+	__u32 reserved;
+	__u32 out_sq_entries;
+	__u32 out_cq_bytes;
+	__u32 out_max_requests;
+	__u32 out_hdr_offset;
+	__u32 out_sq_offset;
+	__u32 out_cq_offset;
+	__u64 out_mmap_bytes;
+};
+
+/* Bits of krmsg_ring_hdr.flags, set by the kernel. */
+#define KRMSG_RING_NEED_ENTER	(1U << 0) /* call ENTER: a peer waits for ring
+					   * space that was freed */
+#define KRMSG_RING_ENDED	(1U << 1) /* the context has ended */
+
+/**
+ * struct krmsg_ring_hdr - indices of both rings, at out_hdr_offset
+ * @sq_tail: written by the process: entries filled, free-running
+ * @sq_head: written by the kernel: entries taken
+ * @cq_head: written by the process: units consumed; always a record boundary
+ * @cq_tail: written by the kernel: units published
+ * @flags: written by the kernel: KRMSG_RING_...
+ *
+ * Each index is stored with release and loaded with acquire order. The SQ
+ * entry of index i is at i % sq_entries; the record of index u is at
+ * u % (cq_bytes / KRMSG_UNIT). An index that cannot be (more filled than there
+ * is room for, more consumed than published, a head inside a record) ends the
+ * context with ESHUTDOWN. Padding is 0 and never written.
+ */
+struct krmsg_ring_hdr {
+	__u32 sq_tail;
+	__u32 pad0[15];
+	__u32 sq_head;
+	__u32 pad1[15];
+	__u32 cq_head;
+	__u32 pad2[15];
+	__u32 cq_tail;
+	__u32 pad3[15];
+	__u32 flags;
+	__u32 pad4[15];
+};
+
+/**
+ * struct krmsg_piece - a byte range of a region
+ * @region: id from KRMSG_IOC_REGISTER
+ * @length: bytes; 0 is allowed
+ * @offset: bytes from the start of the region
+ */
+struct krmsg_piece {
+	__u32 region;
+	__u32 length;
+	__u64 offset;
+};
+
+/* Opcodes of an SQ entry. */
+#define KRMSG_OP_NOP		0	/* completes at once with 0 */
+#define KRMSG_OP_SEND		1	/* target: endpoint */
+#define KRMSG_OP_RECV		2	/* target: endpoint or pool */
+#define KRMSG_OP_CANCEL		3	/* target: endpoint or pool */
+#define KRMSG_OP_ANSWER		4	/* target: endpoint; see below */
+#define KRMSG_OP_WRITABLE	5	/* target: endpoint */
+
+/* Flags of an SQ entry. */
+#define KRMSG_SQE_QUIET		(1U << 0) /* no record for a success */
+#define KRMSG_SQE_EARLY		(1U << 1) /* complete when the buffer is free */
+#define KRMSG_SQE_UNORDERED	(1U << 2) /* may overtake and be overtaken */
+#define KRMSG_SQE_ZEROCOPY	(1U << 3) /* pull it even when it is small */
+#define KRMSG_SQE_REJECT	(1U << 4) /* ANSWER: refuse the message */
+
+/**
+ * struct krmsg_sqe - an entry of the submission queue, 64 bytes
+ * @opcode: KRMSG_OP_...
+ * @nr_pieces: pieces; above KRMSG_SQE_PIECES the next entry is a
+ *	struct krmsg_sqe_ext with the rest
+ * @flags: KRMSG_SQE_...
+ * @target: endpoint id, or pool id for RECV and its CANCEL
+ * @user_data: comes back in the record
+ * @tag: SEND: goes to the receiver with the message; else 0
+ * @arg: CANCEL: user_data of the request to cancel;
+ *	ANSWER: user_data of the ANNOUNCE record; else 0
+ * @piece: the first pieces; unused ones are 0
+ *
+ * SEND: a message of the pieces' bytes in their order, 0 bytes to
+ * out_max_message. Up to the endpoint's eager limit it is copied, above it the
+ * peer reads it from the region. The record comes when the peer's kernel has
+ * put the message into the receiver's ring, with EARLY when the bytes may be
+ * changed. Until then they must not be changed.
+ * QUIET is refused with EARLY or UNORDERED (EINVAL), and on RECV.
+ *
+ * RECV: a buffer for one pulled message (small ones come inside the ring).
+ * Ends as a KRMSG_REC_BUFFER record, or a KRMSG_REC_COMPLETION with an error.
+ *
+ * CANCEL: ends the oldest request with that user_data on that target: a SEND
+ * that was not framed yet, or a RECV that has no message yet. Its own result is
+ * 0, -ENOENT (no such request) or -EALREADY (too late: it ends as it would).
+ *
+ * ANSWER: the pieces are where the announced message goes; with
+ * KRMSG_SQE_REJECT there are none, and the sender gets -ECANCELED. The data is
+ * there when its own KRMSG_REC_COMPLETION comes, length tells how much.
+ *
+ * WRITABLE: asks for one KRMSG_EV_WRITABLE event as soon as the endpoint takes
+ * sends without queueing them.
+ */
+struct krmsg_sqe {
+	__u8  opcode;
+	__u8  nr_pieces;
+	__u16 flags;
+	__u32 target;
+	__u64 user_data;
+	__u64 tag;
+	__u64 arg;
+	struct krmsg_piece piece[KRMSG_SQE_PIECES];
+};
+
+/**
+ * struct krmsg_sqe_ext - the SQ entry behind one with more than two pieces
+ * @piece: the further pieces; unused ones are 0
+ */
+struct krmsg_sqe_ext {
+	struct krmsg_piece piece[KRMSG_EXT_PIECES];
+};
+
+/* Types of records. */
+#define KRMSG_REC_COMPLETION	1	/* a request has ended */
+#define KRMSG_REC_MESSAGE	2	/* a small message; its bytes follow */
+#define KRMSG_REC_BUFFER	3	/* a message in the buffer of a RECV */
+#define KRMSG_REC_ANNOUNCE	4	/* a message waits for its ANSWER */
+#define KRMSG_REC_EVENT		5	/* struct krmsg_event follows */
+#define KRMSG_REC_CONNREQ	6	/* struct krmsg_connreq follows */
+
+/* Flags of records. */
+#define KRMSG_RECF_UNORDERED	(1U << 0) /* sent with UNORDERED */
+
+/**
+ * struct krmsg_rec - a record in the completion ring, 32 bytes and a payload
+ * @type: KRMSG_REC_...
+ * @flags: KRMSG_RECF_...
+ * @units: units of KRMSG_UNIT bytes, this header included; the next record
+ *	is that far on
+ * @endpoint: the endpoint, pool or listener
+ * @user_data: COMPLETION, BUFFER: of the request; MESSAGE, EVENT: of the
+ *	endpoint; CONNREQ: of the listener; ANNOUNCE: a name for the ANSWER
+ * @result: 0 or a negative errno
+ * @length: bytes of the message; with -EMSGSIZE its true length; EVENT and
+ *	CONNREQ: bytes of the payload
+ * @tag: MESSAGE, BUFFER, ANNOUNCE and completed ANSWER: the sender's tag;
+ *	EVENT: KRMSG_EV_... bits; CONNREQ: id of the connect request
+ */
+struct krmsg_rec {
+	__u8  type;
+	__u8  flags;
+	__u16 units;
+	__u32 endpoint;
+	__u64 user_data;
+	__s32 result;
+	__u32 length;
+	__u64 tag;
+};
+
+/* Event bits: several may come in one record, in no order. */
+#define KRMSG_EV_OPEN		(1U << 0) /* both sides are ready */
+#define KRMSG_EV_CLOSED		(1U << 1) /* the last event: nothing follows */
+#define KRMSG_EV_PEER_FIN	(1U << 2) /* the peer sends nothing more */
+#define KRMSG_EV_WRITABLE	(1U << 3) /* as asked by KRMSG_OP_WRITABLE */
+#define KRMSG_EV_NO_BUFFER	(1U << 4) /* a message waits for a RECV */
+
+/* Stages at which something fails. */
+#define KRMSG_STAGE_NONE	0
+#define KRMSG_STAGE_ARGUMENT	1	/* an argument of the call */
+#define KRMSG_STAGE_MEMORY	2	/* pinning or allocating memory */
+#define KRMSG_STAGE_RESOLVE_ADDR 3	/* finding the device for an address */
+#define KRMSG_STAGE_RESOLVE_ROUTE 4	/* finding the path */
+#define KRMSG_STAGE_QP		5	/* making or moving a queue pair */
+#define KRMSG_STAGE_CONNECT	6	/* the connection manager's exchange */
+#define KRMSG_STAGE_HELLO	7	/* krmsg's own exchange */
+#define KRMSG_STAGE_TRANSFER	8	/* the open session */
+#define KRMSG_STAGE_CLOSE	9	/* the end of the session */
+#define KRMSG_STAGE_DEVICE	10	/* the device itself */
+#define KRMSG_STAGE_RING	11	/* the rings of the process */
+
+/**
+ * struct krmsg_event - payload of a KRMSG_REC_EVENT
+ * @events: KRMSG_EV_... bits, as in the record's tag
+ * @error: CLOSED: 0 after an orderly close, else a negative errno
+ * @stage: KRMSG_STAGE_...
+ * @wc_status: status of the failed work completion (enum ib_wc_status), or 0
+ * @vendor_err: vendor error of that work completion, or 0
+ * @reject_code: code of the peer's reject, or 0
+ * @acked: messages of this side that the peer has put into its ring
+ * @private_len: OPEN: bytes of private_data (ACCEPT's, on the connecting side)
+ * @unread: CLOSED: messages the peer had not read; 0 when not known
+ * @private_data: OPEN or reject: the peer's private data
+ */
+struct krmsg_event {
+	__u32 events;
+	__s32 error;
+	__u32 stage;
+	__u32 wc_status;
+	__u32 vendor_err;
+	__u32 reject_code;
+	__u32 acked;
+	__u32 private_len;
+	__u64 unread;
+	__u8  private_data[KRMSG_PRIVATE_MAX];
+};
+
+/**
+ * struct krmsg_connreq - payload of a KRMSG_REC_CONNREQ
+ * @peer: address of the peer
+ * @request: id for KRMSG_IOC_ACCEPT or KRMSG_IOC_REJECT, as in the tag
+ * @private_len: bytes of private_data
+ * @private_data: the peer's private data
+ */
+struct krmsg_connreq {
+	struct krmsg_addr peer;
+	__u32 request;
+	__u32 private_len;
+	__u8  private_data[KRMSG_PRIVATE_MAX];
+	__u64 reserved;
+};
+
+/* Flags of KRMSG_IOC_ENTER. */
+#define KRMSG_ENTER_DEADLINE	(1U << 0) /* deadline_ns counts */
+#define KRMSG_ENTER_SPIN	(1U << 1) /* spin_ns counts */
+
+/**
+ * struct krmsg_enter - KRMSG_IOC_ENTER: submit, and wait for records
+ * @size: sizeof(struct krmsg_enter)
+ * @flags: KRMSG_ENTER_...
+ * @to_submit: SQ entries to take at most
+ * @min_records: wait until so many records are unread; 0 does not wait
+ * @spin_ns: poll the device so long before sleeping; the module bounds it
+ * @deadline_ns: CLOCK_MONOTONIC time at which to stop waiting; in the past:
+ *	poll once
+ * @out_submitted: SQ entries taken
+ * @out_records: records unread now
+ *
+ * Returns 0 when entries were taken or the records are there. EAGAIN when
+ * to_submit is not 0, none could be taken and there is nothing to wait for;
+ * ETIME at the deadline; EINTR on a signal. Entries that were taken beat both
+ * errors: then 0 is returned with fewer records.
+ */
+struct krmsg_enter {
+	__u32 size;
+	__u32 flags;
+	__u32 to_submit;
+	__u32 min_records;
+	__u64 spin_ns;
+	__u64 deadline_ns;
+	__u32 out_submitted;
+	__u32 out_records;
+};
+
+/**
+ * struct krmsg_last_error - KRMSG_IOC_LAST_ERROR: why the last call failed
+ * @size: sizeof(struct krmsg_last_error)
+ * @flags: 0
+ * @text: address of a buffer for the text
+ * @text_len: bytes of the buffer; the text is cut to it and ends with NUL
+ * @out_errno: positive errno of the last failed ioctl of this fd, 0: none
+ * @out_stage: KRMSG_STAGE_...
+ * @out_text_len: bytes of the whole text with its NUL
+ * @out_given: the value that was refused, where there is one
+ * @out_allowed: the limit it met
+ */
+struct krmsg_last_error {
+	__u32 size;
+	__u32 flags;
+	__u64 text;
+	__u32 text_len;
+	__s32 out_errno;
+	__u32 out_stage;
+	__u32 out_text_len;
+	__u64 out_given;
+	__u64 out_allowed;
+};
+
+/**
+ * struct krmsg_counters - KRMSG_IOC_COUNTERS: what a context or endpoint did
+ * @size: sizeof(struct krmsg_counters)
+ * @flags: 0
+ * @id: an endpoint's id, or 0 for the context with all its endpoints
+ * @reserved: 0
+ * @out_tx_messages: messages sent and acknowledged
+ * @out_tx_copied_bytes: payload bytes a CPU copied on the way out
+ * @out_tx_zero_copy_bytes: payload bytes the peer has read from regions
+ * @out_tx_frames: frames posted
+ * @out_tx_items: messages put into frames; the ratio shows coalescing
+ * @out_tx_offers: messages offered for pulling
+ * @out_tx_stalled: sends that had to wait for credit, slots or the window
+ * @out_rx_messages: messages put into the ring
+ * @out_rx_copied_bytes: payload bytes a CPU copied on the way in
+ * @out_rx_zero_copy_bytes: payload bytes read straight into regions
+ * @out_rx_frames: frames received
+ * @out_rx_stashed: messages that waited for an earlier one
+ * @out_rx_no_buffer: messages that waited for a RECV
+ * @out_rx_too_long: messages longer than their buffer
+ * @out_acks: frames sent only to acknowledge or to give credit
+ * @out_canceled: requests ended by CANCEL
+ * @out_errors: requests that ended with another error
+ * @out_submitted: SQ entries taken
+ * @out_records: records published
+ * @out_sleeps: times ENTER went to sleep
+ * @out_spins: times ENTER found its records while spinning
+ * @out_pinned_pages: pages pinned now
+ * @out_endpoints: endpoints now
+ * @out_regions: regions now
+ * @out_requests: requests in flight now
+ */
+struct krmsg_counters {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 reserved;
+	__u64 out_tx_messages;
+	__u64 out_tx_copied_bytes;
+	__u64 out_tx_zero_copy_bytes;
+	__u64 out_tx_frames;
+	__u64 out_tx_items;
+	__u64 out_tx_offers;
+	__u64 out_tx_stalled;
+	__u64 out_rx_messages;
+	__u64 out_rx_copied_bytes;
+	__u64 out_rx_zero_copy_bytes;
+	__u64 out_rx_frames;
+	__u64 out_rx_stashed;
+	__u64 out_rx_no_buffer;
+	__u64 out_rx_too_long;
+	__u64 out_acks;
+	__u64 out_canceled;
+	__u64 out_errors;
+	__u64 out_submitted;
+	__u64 out_records;
+	__u64 out_sleeps;
+	__u64 out_spins;
+	__u64 out_pinned_pages;
+	__u64 out_endpoints;
+	__u64 out_regions;
+	__u64 out_requests;
+};
+
+/**
+ * struct krmsg_device_info - KRMSG_IOC_DEVICE: an RDMA device krmsg can use
+ * @size: sizeof(struct krmsg_device_info)
+ * @flags: 0
+ * @index: 0, 1, ...; ENOENT past the last one
+ * @out_node_guid: node GUID in host byte order
+ * @out_ports: physical ports
+ * @out_max_sge: scatter entries of a work request
+ * @out_max_read_sge: scatter entries of a READ
+ * @out_max_qp_wr: work requests of a QP
+ * @out_max_cqe: entries of a device CQ
+ * @out_max_qp_rd_atom: outstanding READs of a QP
+ * @out_max_mr_pages: pages under one fast-registered key
+ * @out_port1_state: state of port 1 (enum ib_port_state)
+ * @out_port1_mtu: active MTU of port 1 in bytes
+ * @out_usable: 1 when krmsg can use it, else 0 and out_why tells the reason
+ * @out_name: device name
+ * @out_why: reason in words when it is not usable
+ */
+struct krmsg_device_info {
+	__u32 size;
+	__u32 flags;
+	__u32 index;
+	__u32 out_ports;
+	__u64 out_node_guid;
+	__u32 out_max_sge;
+	__u32 out_max_read_sge;
+	__u32 out_max_qp_wr;
+	__u32 out_max_cqe;
+	__u32 out_max_qp_rd_atom;
+	__u32 out_max_mr_pages;
+	__u32 out_port1_state;
+	__u32 out_port1_mtu;
+	__u32 out_usable;
+	__u32 reserved;
+	__u8  out_name[KRMSG_NAME_MAX];
+	__u8  out_why[KRMSG_NAME_MAX];
+};
+
+/**
+ * struct krmsg_end - KRMSG_IOC_END: end the context before its fd is closed
+ * @size: sizeof(struct krmsg_end)
+ * @flags: 0
+ *
+ * Endpoints are aborted, regions unpinned; records that were published stay
+ * readable in the mapping. Returns when everything is freed.
+ */
+struct krmsg_end {
+	__u32 size;
+	__u32 flags;
+};
+
+/* Flags of KRMSG_IOC_REGISTER. */
+#define KRMSG_REG_READ_ONLY	(1U << 0) /* only to send from */
+
+/**
+ * struct krmsg_register - KRMSG_IOC_REGISTER: pin memory as a region
+ * @size: sizeof(struct krmsg_register)
+ * @flags: KRMSG_REG_...
+ * @addr: start, any alignment
+ * @length: bytes, at least 1
+ * @out_region: id of the region
+ * @out_reserved: 0
+ * @out_pages: pages pinned and charged against RLIMIT_MEMLOCK
+ *
+ * The region keeps its pages until it is released, also when the range is
+ * unmapped or mapped anew.
+ */
+struct krmsg_register {
+	__u32 size;
+	__u32 flags;
+	__u64 addr;
+	__u64 length;
+	__u32 out_region;
+	__u32 out_reserved;
+	__u64 out_pages;
+};
+
+/* Flags of KRMSG_IOC_RELEASE. */
+#define KRMSG_RELEASE_NOWAIT	(1U << 0) /* EBUSY instead of waiting */
+
+/**
+ * struct krmsg_release - KRMSG_IOC_RELEASE: unpin a region
+ * @size: sizeof(struct krmsg_release)
+ * @flags: KRMSG_RELEASE_...
+ * @region: its id; no new request may use it from now on
+ * @reserved: 0
+ *
+ * Waits until no request uses the region. After EINTR the region is as before.
+ */
+struct krmsg_release {
+	__u32 size;
+	__u32 flags;
+	__u32 region;
+	__u32 reserved;
+};
+
+/**
+ * struct krmsg_pool - KRMSG_IOC_POOL: make a pool of receive buffers
+ * @size: sizeof(struct krmsg_pool)
+ * @flags: 0
+ * @user_data: comes back in the pool's events
+ * @out_pool: id, a target for RECV, and for the pool field of endpoints
+ * @out_reserved: 0
+ */
+struct krmsg_pool {
+	__u32 size;
+	__u32 flags;
+	__u64 user_data;
+	__u32 out_pool;
+	__u32 out_reserved;
+};
+
+/* Flags of struct krmsg_ep_config. */
+#define KRMSG_EPF_ANNOUNCE	(1U << 0) /* announce large messages */
+#define KRMSG_EPF_EAGER_LIMIT	(1U << 1) /* eager_limit counts */
+
+/**
+ * struct krmsg_ep_config - how an endpoint shall be; 0 takes the default
+ * @user_data: comes back in the endpoint's messages and events
+ * @flags: KRMSG_EPF_...
+ * @pool: receive from this pool; 0: from buffers posted to the endpoint
+ * @eager_limit: bytes up to which a message is copied, with
+ *	KRMSG_EPF_EAGER_LIMIT; clamped to what both sides' slots take
+ * @slots: receive slots, 8 to 1024
+ * @credit_bytes: bytes of completion ring the peer may fill; reserved at once
+ * @max_sends: messages queued or in flight at most
+ * @connect_ms: time to connect in milliseconds
+ * @linger_ms: time that close leaves to queued messages
+ * @reserved: 0
+ */
+struct krmsg_ep_config {
+	__u64 user_data;
+	__u32 flags;
+	__u32 pool;
+	__u32 eager_limit;
+	__u32 slots;
+	__u32 credit_bytes;
+	__u32 max_sends;
+	__u32 connect_ms;
+	__u32 linger_ms;
+	__u64 reserved[2];
+};
+
+/**
+ * struct krmsg_listen - KRMSG_IOC_LISTEN: take connect requests
+ * @size: sizeof(struct krmsg_listen)
+ * @flags: 0
+ * @addr: local address, all zero for any; port 0 for a free one
+ * @user_data: comes back in CONNREQ records
+ * @backlog: connect requests that may wait; each reserves ring space; 0: the
+ *	default
+ * @out_listener: id
+ * @out_addr: the address with its port
+ */
+struct krmsg_listen {
+	__u32 size;
+	__u32 flags;
+	struct krmsg_addr addr;
+	__u64 user_data;
+	__u32 backlog;
+	__u32 out_listener;
+	struct krmsg_addr out_addr;
+};
+
+/**
+ * struct krmsg_connect - KRMSG_IOC_CONNECT: open an endpoint to a listener
+ * @size: sizeof(struct krmsg_connect)
+ * @flags: 0
+ * @dst: where to
+ * @src: from which local address; family 0: the kernel chooses
+ * @config: how the endpoint shall be
+ * @private_len: bytes of private_data, at most KRMSG_PRIVATE_MAX
+ * @private_data: goes to the peer's CONNREQ record
+ * @out_endpoint: id
+ *
+ * Does not wait: an event record with KRMSG_EV_OPEN or KRMSG_EV_CLOSED follows.
+ */
+struct krmsg_connect {
+	__u32 size;
+	__u32 flags;
+	struct krmsg_addr dst;
+	struct krmsg_addr src;
+	struct krmsg_ep_config config;
+	__u32 private_len;
+	__u32 out_endpoint;
+	__u8  private_data[KRMSG_PRIVATE_MAX];
+};
+
+/* Flags of KRMSG_IOC_ACCEPT. */
+#define KRMSG_ACCEPT_FD		(1U << 0) /* target_fd counts */
+
+/**
+ * struct krmsg_accept - KRMSG_IOC_ACCEPT: make a connect request an endpoint
+ * @size: sizeof(struct krmsg_accept)
+ * @flags: KRMSG_ACCEPT_...
+ * @request: id from the CONNREQ record
+ * @target_fd: another context of the same process that gets the endpoint
+ * @config: how the endpoint shall be
+ * @private_len: bytes of private_data, at most KRMSG_PRIVATE_MAX
+ * @out_endpoint: id, in the context that got it
+ * @private_data: goes to the peer's OPEN event
+ *
+ * Does not wait: an event record with KRMSG_EV_OPEN or KRMSG_EV_CLOSED follows.
+ */
+struct krmsg_accept {
+	__u32 size;
+	__u32 flags;
+	__u32 request;
+	__s32 target_fd;
+	struct krmsg_ep_config config;
+	__u32 private_len;
+	__u32 out_endpoint;
+	__u8  private_data[KRMSG_PRIVATE_MAX];
+};
+
+/**
+ * struct krmsg_reject - KRMSG_IOC_REJECT: refuse a connect request
+ * @size: sizeof(struct krmsg_reject)
+ * @flags: 0
+ * @request: id from the CONNREQ record
+ * @code: goes to the peer's CLOSED event as reject_code
+ * @private_len: bytes of private_data, at most KRMSG_PRIVATE_MAX
+ * @reserved: 0
+ * @private_data: goes to the peer's CLOSED event
+ */
+struct krmsg_reject {
+	__u32 size;
+	__u32 flags;
+	__u32 request;
+	__u32 code;
+	__u32 private_len;
+	__u32 reserved;
+	__u8  private_data[KRMSG_PRIVATE_MAX];
+};
+
+/* Flags of KRMSG_IOC_CLOSE. */
+#define KRMSG_CLOSE_SEND	(1U << 0) /* endpoint: only the sending side */
+#define KRMSG_CLOSE_ABORT	(1U << 1) /* endpoint: drop what is queued */
+
+/**
+ * struct krmsg_close - KRMSG_IOC_CLOSE: end an endpoint, listener or pool
+ * @size: sizeof(struct krmsg_close)
+ * @flags: KRMSG_CLOSE_...
+ * @id: the object
+ * @reserved: 0
+ *
+ * An endpoint first sends what is queued, within its linger time, then says
+ * FIN; the CLOSED event comes when both sides are done and everything is freed.
+ * Does not wait. A pool with endpoints is EBUSY; its buffers end with
+ * -ECANCELED. A listener refuses the requests that wait.
+ */
+struct krmsg_close {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 reserved;
+};
+
+/* States of an endpoint, as KRMSG_IOC_ENDPOINT tells them. */
+#define KRMSG_EPS_RESOLVING	1
+#define KRMSG_EPS_CONNECTING	2
+#define KRMSG_EPS_HELLO		3
+#define KRMSG_EPS_OPEN		4
+#define KRMSG_EPS_CLOSING	5	/* queued messages, then FIN */
+#define KRMSG_EPS_DRAINING	6	/* QPs are in error and drained */
+#define KRMSG_EPS_CLOSED	7
+#define KRMSG_EPS_RECOVERING	8
+
+/**
+ * struct krmsg_endpoint_info - KRMSG_IOC_ENDPOINT: how an endpoint is
+ * @size: sizeof(struct krmsg_endpoint_info)
+ * @flags: 0
+ * @id: the endpoint
+ * @out_state: KRMSG_EPS_...
+ * @out_local: local address
+ * @out_peer: the peer's address
+ * @out_epoch: connections this session has had, less one
+ * @out_qp_message: QP number of the message lane, 0 before there is one
+ * @out_qp_data: QP number of the data lane, 0 before there is one
+ * @out_path_mtu: bytes
+ * @out_eager_limit: bytes, as agreed with the peer
+ * @out_slots: receive slots of this side
+ * @out_peer_slots: receive slots of the peer
+ * @out_credit_bytes: ring bytes this side gives to the peer
+ * @out_peer_credit_bytes: ring bytes the peer gives
+ * @out_sends: messages queued or in flight
+ * @out_unacked: messages in flight
+ * @out_recvs: buffers posted
+ * @out_waiting: messages that wait for a buffer
+ * @out_unread: ring bytes of messages the process has not consumed
+ * @out_gid: local GID in use
+ * @out_device: device name
+ */
+struct krmsg_endpoint_info {
+	__u32 size;
+	__u32 flags;
+	__u32 id;
+	__u32 out_state;
+	struct krmsg_addr out_local;
+	struct krmsg_addr out_peer;
+	__u32 out_epoch;
+	__u32 out_qp_message;
+	__u32 out_qp_data;
+	__u32 out_path_mtu;
+	__u32 out_eager_limit;
+	__u32 out_slots;
+	__u32 out_peer_slots;
+	__u32 out_credit_bytes;
+	__u32 out_peer_credit_bytes;
+	__u32 out_sends;
+	__u32 out_unacked;
+	__u32 out_recvs;
+	__u32 out_waiting;
+	__u32 out_unread;
+	__u8  out_gid[16];
+	__u8  out_device[KRMSG_NAME_MAX];
+};
+
+#endif /* _UAPI_LINUX_KRMSG_H */
