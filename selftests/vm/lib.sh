@@ -7,7 +7,7 @@
 # Cache layout, under ${KRMSG_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/krmsg}:
 #
 #   deb/		kernel image packages as downloaded
-#   kernel/KEY/		one unpacked kernel: image, release, config,
+#   kernel/KEY/		one unpacked kernel: image, vmlinux, release, config,
 #			lib/modules/RELEASE (modules not compressed)
 #   kernel/KEY/initramfs-HASH.cpio
 #   source/KEY/		parts of the kernel source (scripts, siw)
@@ -90,6 +90,26 @@ kernel_deb()
 	echo "$deb"
 }
 
+# The kernel proper, as an ELF file that QEMU starts directly: a packed image
+# takes seconds to unpack itself on an emulated processor. Where the format is
+# not known the image is used as it is.
+uncompress_image()
+{
+	python3 - "$@" <<'END' || cp "$1" "$2"
+import struct, subprocess, sys
+image = open(sys.argv[1], 'rb').read()
+setup = (image[0x1f1] or 4) + 1
+offset, length = struct.unpack_from('<II', image, 0x248)
+packed = image[setup * 512 + offset:][:length - 4]
+tools = {b'\xfd7zXZ': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
+tool = next(t for magic, t in tools.items() if packed.startswith(magic))
+elf = subprocess.run([tool, '-dc'], input=packed, check=True,
+		     stdout=subprocess.PIPE).stdout
+assert elf.startswith(b'\x7fELF')
+open(sys.argv[2], 'wb').write(elf)
+END
+}
+
 # unpack_kernel DIR RELEASE DEB
 unpack_kernel()
 {
@@ -104,6 +124,7 @@ unpack_kernel()
 	rm -rf "$tmp/x"
 	# Plain files load several times faster than compressed ones on an
 	# emulated processor, and depmod reads them ten times as fast.
+	uncompress_image "$tmp/image" "$tmp/vmlinux"
 	find "$tmp/lib" -name '*.ko.xz' -print0 | xargs -0 -r -n 500 xz -d
 	depmod -b "$tmp" "$release"
 	echo "$release" >"$tmp/release"
@@ -167,6 +188,7 @@ fill_tree()
 	mkdir -p "$cache/kernel"
 	tmp=$(mktemp -d "$cache/kernel/tmp.tree.XXXXXX")
 	cp "$tree/arch/x86/boot/bzImage" "$tmp/image"
+	uncompress_image "$tmp/image" "$tmp/vmlinux"
 	cp "$tree/.config" "$tmp/config"
 	make -s -C "$tree" INSTALL_MOD_PATH="$tmp" modules_install \
 		>"$tmp/log" 2>&1 </dev/null || {
