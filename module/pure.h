@@ -15,7 +15,11 @@
 #include <linux/string.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
+#include <linux/nospec.h>
 #include <asm/byteorder.h>
+
+/* An index that user space chose, below n also under speculation. */
+#define krmsg_nospec(i, n) array_index_nospec(i, n)
 
 #else /* user-space tests and fuzzers */
 
@@ -40,6 +44,8 @@ typedef int32_t s32;
 #define le16_to_cpu(x) le16toh(x)
 #define le32_to_cpu(x) le32toh(x)
 #define le64_to_cpu(x) le64toh(x)
+
+#define krmsg_nospec(i, n) (i)
 
 #ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

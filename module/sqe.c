@@ -95,7 +95,7 @@ int krmsg_sqe_decode(const struct krmsg_sqe *sqe,
 		op->entries = 2;
 	if (op->opcode >= KRMSG_NR_OPS)
 		return -EOPNOTSUPP;
-	r = &rules[op->opcode];
+	r = &rules[krmsg_nospec(op->opcode, KRMSG_NR_OPS)];
 	if (nr > r->max_pieces || (nr > KRMSG_SQE_PIECES && !ext))
 		return -EINVAL;
 	err = check_flags(op, r);

@@ -158,6 +158,7 @@ static int decode_body(const u8 *body, u32 len, struct krmsg_item *item)
 		item->lane = (const void *)body;
 		return 0;
 	case KRMSG_ITEM_FIN:
+		return len || (item->flags & ~KRMSG_ITEMF_CLOSE) ? -EPROTO : 0;
 	case KRMSG_ITEM_LANE_REQUEST:
 		return len || item->flags ? -EPROTO : 0;
 	}

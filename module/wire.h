@@ -19,7 +19,7 @@
 #define KRMSG_FRAME_MIN		512	/* smallest slot a side may offer */
 #define KRMSG_FRAME_MAX		65528	/* largest frame */
 #define KRMSG_WINDOW		256	/* unacknowledged messages, a power of 2 */
-#define KRMSG_SEG_MAX		1024	/* segments of one message */
+#define KRMSG_SEG_MAX		4104	/* segments of one message */
 
 /* Flags of a frame. */
 #define KRMSG_FRAME_ACK_NOW	0x01	/* the sender has nothing else to do */
@@ -52,6 +52,9 @@ enum krmsg_item_type {
 
 /* Flags of DATA and OFFER items. */
 #define KRMSG_ITEMF_UNORDERED	0x01
+
+/* Flag of a FIN item: its sender takes no further message either. */
+#define KRMSG_ITEMF_CLOSE	0x02
 
 /* The head of an item. length is that of the body without padding. */
 struct krmsg_item_hdr {
