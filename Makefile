@@ -49,10 +49,10 @@ endif
 # A farm of links, so that objects of two kernels do not meet.
 $(MB)/krmsg.ko: Kbuild $(sources) $(have_headers)
 	@mkdir -p $(MB)/module $(MB)/uapi/linux
-	@find $(MB) -type l -exec rm -f {} +
+	@find $(MB) -path $(MB)/tree -prune -o -type l -exec rm -f {} +
 	@for f in Kbuild $(sources); do \
 		ln -sf "$(here)/$$f" $(MB)/$$f || exit; done
-	+$(MAKE) -C $(KDIR) M="$(here)/$(MB)" $(if $(W),W=$(W)) $(if $(C),C=$(C)) modules
+	+$(MAKE) -C $(KDIR) M="$(here)/$(MB)" modules
 	@touch $@
 
 user: ## library, tool and manual pages

@@ -237,7 +237,7 @@ make_initramfs()
 			--show-depends "$m"
 	done | while read -r what file _; do
 		[ "$what" = insmod ] || continue
-		[ ! -e "$tmp/modules/"*"-${file##*/}" ] || continue
+		compgen -G "$tmp/modules/*-${file##*/}" >/dev/null && continue
 		n=$((n + 1))
 		cp "$file" "$tmp/modules/$(printf %02d $n)-${file##*/}"
 	done
@@ -262,4 +262,34 @@ initramfs_get()
 initramfs_fill()
 {
 	[ -e "$initramfs" ] || make_initramfs "$initramfs"
+}
+
+# source_get: sets source_dir, the parts of linux-source-6.12 that are used
+# here: checkers and siw.
+source_get()
+{
+	local version
+	version=$(dpkg-query -W -f '${Version}' linux-source-6.12 2>/dev/null) ||
+		die "linux-source-6.12 is not installed: run selftests/install-packages"
+	source_dir=$cache/source/${version//[^A-Za-z0-9.+~-]/_}
+	[ -e "$source_dir" ] || with_lock source source_fill
+}
+
+source_fill()
+{
+	local tmp
+
+	[ ! -e "$source_dir" ] || return 0
+	mkdir -p "$cache/source"
+	tmp=$(mktemp -d "$cache/source/tmp.XXXXXX")
+	tar -C "$tmp" -xf /usr/src/linux-source-6.12.tar.xz \
+		--strip-components=1 --wildcards \
+		'linux-source-6.12/scripts/checkpatch.pl' \
+		'linux-source-6.12/scripts/kernel-doc' \
+		'linux-source-6.12/scripts/spelling.txt' \
+		'linux-source-6.12/scripts/const_structs.checkpatch' \
+		'linux-source-6.12/LICENSES' \
+		'linux-source-6.12/drivers/infiniband/sw/siw'
+	sed -i '/^acknowledgement||/d' "$tmp/scripts/spelling.txt"
+	mv -T "$tmp" "$source_dir"
 }
