@@ -120,7 +120,7 @@ static inline u32 krmsg_grant_peer_left(const struct krmsg_grant *g)
 /* Ring units of a message whose bytes stand in the ring. */
 static inline u32 krmsg_units_inline(u32 length)
 {
-	return 1 + DIV_ROUND_UP(length, KRMSG_UNIT);
+	return 1 + length / KRMSG_UNIT + !!(length % KRMSG_UNIT);
 }
 
 #define KRMSG_UNITS_RECORD	1u	/* a record without payload */
