@@ -101,6 +101,8 @@ int krmsg_sqe_decode(const struct krmsg_sqe *sqe,
 	err = check_flags(op, r);
 	if (err)
 		return err;
+	if (nr && (op->flags & KRMSG_SQE_REJECT))
+		return -EINVAL;
 	err = take_pieces(sqe->piece, first, KRMSG_SQE_PIECES, op);
 	if (!err && op->entries == 2)
 		err = take_pieces(ext->piece, nr - first, KRMSG_EXT_PIECES, op);
