@@ -127,19 +127,22 @@ help: ## this text
 	      $(firstword $(MAKEFILE_LIST))
 
 # For selftests/vm/run: what a machine gets, in $(STAGE). MODTREE is the
-# unpacked kernel, which never changes; EXTRA names more modules.
+# unpacked kernel.
 vm-stage: $(MB)/tree/stamp user
 	mkdir -p "$(STAGE)/modules" "$(STAGE)/stage"
 	cp -a $(index)/extra $(index)/modules.* "$(STAGE)/modules"
 	+$(MAKE) -C userspace install DESTDIR="$(STAGE)/stage" PREFIX=/usr
 
 index := $(MB)/tree/lib/modules/$(KVER)
-$(MB)/tree/stamp: $(MB)/krmsg.ko $(EXTRA)
+newer = $(shell test $(MB)/tree/stamp -nt "$(MODTREE)/lib/modules/$(KVER)/modules.dep" || echo FORCE)
+$(MB)/tree/stamp: $(MB)/krmsg.ko $(newer)
 	@rm -rf $(MB)/tree
 	@mkdir -p $(index)/extra
 	ln -s "$(MODTREE)/lib/modules/$(KVER)/kernel" $(index)/kernel
 	cp "$(MODTREE)/lib/modules/$(KVER)"/modules.builtin* \
 		"$(MODTREE)/lib/modules/$(KVER)"/modules.order $(index)
-	cp $(MB)/krmsg.ko $(EXTRA) $(index)/extra
+	cp $(MB)/krmsg.ko $(index)/extra
 	depmod -b $(MB)/tree $(KVER)
 	@touch $@
+
+FORCE:

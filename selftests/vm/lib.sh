@@ -293,3 +293,81 @@ source_fill()
 	sed -i '/^acknowledgement||/d' "$tmp/scripts/spelling.txt"
 	mv -T "$tmp" "$source_dir"
 }
+
+# fill_debug: build the debug kernel, which takes ten minutes once, and use
+# it like any other build tree.
+fill_debug()
+{
+	local version key tree tmp tar=/usr/src/linux-source-6.12.tar.xz
+
+	"$vm_dir/../install-packages" "$vm_dir/../packages-debug.txt" >&2 ||
+		exit 2
+	version=$(dpkg-query -W -f '${Version}' linux-source-6.12) ||
+		die "linux-source-6.12 is not installed"
+	key=$({ echo "$version"; gcc -dumpfullversion
+		cat "$vm_dir/debug.config"; } | sha256sum | cut -c 1-16)
+	tree=$cache/build/debug-$key
+	if [ ! -e "$tree" ]; then
+		echo "run: building the debug kernel, about ten minutes" >&2
+		tmp=$cache/build/tmp.debug-$key
+		rm -rf "$tmp"
+		mkdir -p "$tmp"
+		tar -C "$tmp" -xf "$tar" --strip-components=1
+		make -s -C "$tmp" "KCONFIG_ALLCONFIG=$vm_dir/debug.config" \
+			allnoconfig >"$tmp/build.log" 2>&1 </dev/null &&
+		make -s -C "$tmp" -j "$(nproc)" KCFLAGS=-Wno-error \
+			bzImage modules >>"$tmp/build.log" 2>&1 </dev/null || {
+			tail -n 30 "$tmp/build.log" >&2
+			die "the debug kernel does not build"
+		}
+		# No module needs the objects to build against it.
+		find "$tmp" -name '*.o' ! -path "$tmp/scripts/*" \
+			! -path "$tmp/tools/*" -delete
+		mv -T "$tmp" "$tree"
+	fi
+	fill_tree "$tree"
+}
+
+# siw_get: add siw to the kernel's modules; Debian's kernels have none, but
+# their source does.
+siw_get()
+{
+	siw=$kernel_dir/lib/modules/$release/kernel/drivers/infiniband/sw/siw
+	[ -e "$siw" ] || with_lock "siw-$release" siw_fill
+}
+
+siw_fill()
+{
+	local tmp source
+
+	[ ! -e "$siw" ] || return 0
+	case $release in
+	6.12.*)
+		source_get
+		source=$source_dir/drivers/infiniband/sw/siw ;;
+	6.1.*)
+		"$vm_dir/../install-packages" "$vm_dir/../packages-siw.txt" \
+			>&2 || exit 2 ;;
+	*)
+		die "no siw for $release" ;;
+	esac
+	tmp=$(mktemp -d "$cache/kernel/tmp.siw.XXXXXX")
+	if [ -n "${source:-}" ]; then
+		cp -r "$source" "$tmp/siw"
+	else
+		tar -C "$tmp" -xf /usr/src/linux-source-6.1.tar.xz \
+			--strip-components=4 \
+			linux-source-6.1/drivers/infiniband/sw/siw
+	fi
+	sed -i 's/$(CONFIG_RDMA_SIW)/m/' "$tmp/siw/Makefile"
+	make -C "$headers" M="$tmp/siw" -j "$(nproc)" modules \
+		>"$tmp/log" 2>&1 </dev/null || {
+		tail -n 30 "$tmp/log" >&2
+		die "siw does not build for $release"
+	}
+	mkdir "$tmp/ready"
+	cp "$tmp/siw/siw.ko" "$tmp/ready"
+	mv -T "$tmp/ready" "$siw"
+	rm -rf "$tmp"
+	depmod -b "$kernel_dir" "$release"
+}
