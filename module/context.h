@@ -77,7 +77,7 @@ struct krmsg_ringmem {
 	u32 cq_offset;
 	unsigned long mmap_bytes;
 	unsigned int nr_pages;	/* distinct pages */
-	struct page **pages;	/* in mapping order, without the repeat */
+	struct page **pages;	/* in mapping order; the repeat stands behind */
 	void *base;
 };
 
@@ -128,12 +128,14 @@ struct krmsg_region {
  * @pinned: pages charged; mutex
  * @devs: devices in use, referenced; written under mutex and lock
  * @end_work: tears everything down, once
+ * @free_work: frees the context after the last put, which may not sleep
  * @ended: complete when it has
  *
  * @lock: everything below
  * @dead: set once; nothing new is taken
  * @end_error: why, for the text
  * @ring: ring memory; set once by SETUP before @ready
+ * @ring_flags: our copy of the flags word; see krmsg_ring_flags()
  * @ready: rings are set up
  * @sq: submission queue
  * @cq: books of the completion ring
@@ -154,6 +156,7 @@ struct krmsg_region {
  * @waitq: poll() and ENTER
  * @spinning: bit 0: a thread spins in ENTER
  * @unused: signalled when a region's use count drops to 0
+ * @err_seq: counts failures, to see whether a call has told its reason
  */
 struct krmsg_ctx {
 	struct kref ref;
@@ -170,6 +173,7 @@ struct krmsg_ctx {
 	u64 pinned;
 	struct krmsg_dev *devs[KRMSG_CTX_DEVS];
 	struct work_struct end_work;
+	struct work_struct free_work;
 	struct completion ended;
 
 	spinlock_t lock ____cacheline_aligned_in_smp;
@@ -179,6 +183,7 @@ struct krmsg_ctx {
 	bool sq_blocked;
 	int end_error;
 	u32 nr_eps;
+	u32 ring_flags;
 	struct krmsg_ringmem ring;
 	struct krmsg_sq sq;
 	struct krmsg_cq cq;
@@ -203,6 +208,7 @@ struct krmsg_ctx {
 	wait_queue_head_t unused;
 
 	spinlock_t err_lock;
+	u32 err_seq;
 	s32 err_no;
 	u32 err_stage;
 	u64 err_given;
@@ -210,11 +216,22 @@ struct krmsg_ctx {
 	char err_text[KRMSG_ERR_TEXT];
 };
 
+/*
+ * Change the flags word that the process sees. It is never read back: the
+ * process may have scribbled on it. Needs ctx->lock and rings.
+ */
+static inline void krmsg_ring_flags(struct krmsg_ctx *ctx, u32 set, u32 clear)
+{
+	lockdep_assert_held(&ctx->lock);
+	ctx->ring_flags = (ctx->ring_flags & ~clear) | set;
+	/* Pairs with the process's load: it sees what led to the flag. */
+	smp_store_release(&ctx->ring.hdr->flags, ctx->ring_flags);
+}
+
 /* lasterr.c: remember why a control call failed; returns err (negative) */
 __printf(6, 7)
 int krmsg_fail(struct krmsg_ctx *ctx, int err, u32 stage, u64 given,
 	       u64 allowed, const char *fmt, ...);
-void krmsg_fail_clear(struct krmsg_ctx *ctx);
 
 /* context.c: life and ids */
 struct krmsg_ctx *krmsg_ctx_create(void);
@@ -229,6 +246,7 @@ struct krmsg_obj *krmsg_obj_find(struct krmsg_ctx *ctx, u32 id, u8 type);
 void krmsg_ctx_wait_all(void);
 void krmsg_ctx_counters(struct krmsg_ctx *ctx, struct krmsg_counters *out);
 void krmsg_totals(struct krmsg_counters *out);
+u32 krmsg_ctx_count(void);
 
 /* ringmem.c */
 int krmsg_ringmem_alloc(struct krmsg_ringmem *r, u32 sq_entries, u32 cq_bytes);
@@ -259,6 +277,8 @@ int krmsg_endpoint_counters(struct krmsg_ctx *ctx, struct krmsg_counters *arg);
 int krmsg_device_info(struct krmsg_ctx *ctx, struct krmsg_device_info *arg);
 int krmsg_enter(struct krmsg_ctx *ctx, struct krmsg_enter *arg);
 void krmsg_add_stats(struct krmsg_counters *out, const struct krmsg_stats *s);
+/* adds those of all endpoints of the context; called with ctx->lock */
+void krmsg_eps_add_stats(struct krmsg_ctx *ctx, struct krmsg_counters *out);
 __poll_t krmsg_ctx_poll(struct krmsg_ctx *ctx);
 
 /* aborts listeners and endpoints, and waits until they are gone; sleeps */
@@ -282,10 +302,13 @@ void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx);
 #define KRMSG_MAX_REQS		32768
 #define KRMSG_DEF_REQS		1024
 #define KRMSG_MAX_OBJS		65535
+#define KRMSG_MAX_MESSAGE	U32_MAX
 #define KRMSG_DEF_EAGER		3072
 #define KRMSG_SLOT_SIZE		4096
 #define KRMSG_MAX_SPIN_NS	(10ULL * NSEC_PER_MSEC)
 
 extern struct workqueue_struct *krmsg_wq;
+/* ends and frees contexts: its work waits for work of krmsg_wq */
+extern struct workqueue_struct *krmsg_end_wq;
 
 #endif /* KRMSG_CONTEXT_H */

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Loading and unloading.
+ */
+#include <linux/miscdevice.h>
+#include <linux/mmu_notifier.h>
+#include <linux/module.h>
+#include <linux/workqueue.h>
+
+#include "chardev.h"
+
+#define KRMSG_MINOR	243	/* of those for local use, 240 to 254 */
+
+struct workqueue_struct *krmsg_wq;
+struct workqueue_struct *krmsg_end_wq;
+
+static struct miscdevice krmsg_misc = {
+	.minor	= KRMSG_MINOR,
+	.name	= "krmsg",
+	.nodename = "krmsg",
+	.mode	= 0660,
+	.fops	= &krmsg_fops,
+	.groups	= krmsg_groups,
+};
+
+static int __init krmsg_init(void)
+{
+	int err;
+
+	/*
+	 * Without WQ_MEM_RECLAIM: nothing that reclaims memory waits for krmsg,
+	 * and its work flushes queues of the RDMA core that have no rescuer.
+	 */
+	krmsg_wq = alloc_workqueue("krmsg", WQ_UNBOUND, 0);
+	if (!krmsg_wq)
+		return -ENOMEM;
+
+	krmsg_end_wq = alloc_workqueue("krmsg_end", WQ_UNBOUND, 0);
+	if (!krmsg_end_wq) {
+		err = -ENOMEM;
+		goto err_wq;
+	}
+
+	err = krmsg_verbs_init();
+	if (err)
+		goto err_end_wq;
+
+	/* Last: from here on the node can be opened. */
+	err = misc_register(&krmsg_misc);
+	if (err) {
+		pr_err("krmsg: cannot register minor %d: %d\n", KRMSG_MINOR,
+		       err);
+		goto err_verbs;
+	}
+	return 0;
+
+err_verbs:
+	krmsg_verbs_exit();
+err_end_wq:
+	destroy_workqueue(krmsg_end_wq);
+err_wq:
+	destroy_workqueue(krmsg_wq);
+	return err;
+}
+
+static void __exit krmsg_exit(void)
+{
+	misc_deregister(&krmsg_misc);
+	/* No file is open any more, but contexts may still be ending. */
+	krmsg_ctx_wait_all();
+	krmsg_verbs_exit();
+	destroy_workqueue(krmsg_end_wq);
+	destroy_workqueue(krmsg_wq);
+	/* The last free_notifier() may still be on its way out. */
+	mmu_notifier_synchronize();
+}
+
+module_init(krmsg_init);
+module_exit(krmsg_exit);
+
+MODULE_DESCRIPTION("Zero-copy messages over RDMA through /dev/krmsg");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION("0.1.0");
+MODULE_ALIAS_MISCDEV(KRMSG_MINOR);
+MODULE_ALIAS("devname:krmsg");

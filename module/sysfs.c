@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Totals of all contexts, one value in a file, beside the device's node:
+ * Documentation/ABI/testing/sysfs-krmsg tells what they mean.
+ */
+#include <linux/device.h>
+#include <linux/sysfs.h>
+
+#include "chardev.h"
+
+static ssize_t contexts_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "%u\n", krmsg_ctx_count());
+}
+static DEVICE_ATTR_RO(contexts);
+
+#define KRMSG_TOTAL(_name)						\
+static ssize_t _name##_show(struct device *dev,				\
+			    struct device_attribute *attr, char *buf)	\
+{									\
+	struct krmsg_counters c;					\
+									\
+	krmsg_totals(&c);						\
+	return sysfs_emit(buf, "%llu\n", c.out_##_name);		\
+}									\
+static DEVICE_ATTR_RO(_name)
+
+KRMSG_TOTAL(endpoints);
+KRMSG_TOTAL(tx_messages);
+KRMSG_TOTAL(rx_messages);
+KRMSG_TOTAL(tx_copied_bytes);
+KRMSG_TOTAL(tx_zero_copy_bytes);
+KRMSG_TOTAL(rx_copied_bytes);
+KRMSG_TOTAL(rx_zero_copy_bytes);
+KRMSG_TOTAL(errors);
+KRMSG_TOTAL(pinned_pages);
+
+static struct attribute *krmsg_attrs[] = {
+	&dev_attr_contexts.attr,
+	&dev_attr_endpoints.attr,
+	&dev_attr_tx_messages.attr,
+	&dev_attr_rx_messages.attr,
+	&dev_attr_tx_copied_bytes.attr,
+	&dev_attr_tx_zero_copy_bytes.attr,
+	&dev_attr_rx_copied_bytes.attr,
+	&dev_attr_rx_zero_copy_bytes.attr,
+	&dev_attr_errors.attr,
+	&dev_attr_pinned_pages.attr,
+	NULL
+};
+
+static const struct attribute_group krmsg_group = {
+	.attrs = krmsg_attrs,
+};
+
+const struct attribute_group *krmsg_groups[] = {
+	&krmsg_group,
+	NULL
+};
