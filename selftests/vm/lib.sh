@@ -128,6 +128,7 @@ unpack_kernel()
 	find "$tmp/lib" -name '*.ko.xz' -print0 | xargs -0 -r -n 500 xz -d
 	depmod -b "$tmp" "$release"
 	echo "$release" >"$tmp/release"
+	chmod 755 "$tmp"
 	mv -T "$tmp" "$dir"
 }
 
@@ -198,6 +199,7 @@ fill_tree()
 	rm -f "$tmp/lib/modules/$release/"{build,source}
 	depmod -b "$tmp" "$release"
 	echo "$release" >"$tmp/release"
+	chmod 755 "$tmp"
 	mv -T "$tmp" "$kernel_dir"
 }
 
