@@ -28,7 +28,8 @@ here := $(CURDIR)
 endif
 
 .PHONY: all module user demo check check-long style install uninstall clean \
-	dkms-install dkms-uninstall help mutate vm-stage modules_install
+	dkms-install dkms-uninstall help mutate vm-stage vm-tests \
+	modules_install
 .DEFAULT_GOAL := all
 
 ##@ building
@@ -128,10 +129,14 @@ help: ## this text
 
 # For selftests/vm/run: what a machine gets, in $(STAGE). MODTREE is the
 # unpacked kernel.
-vm-stage: $(MB)/tree/stamp user
+vm-stage: $(MB)/tree/stamp user vm-tests
 	mkdir -p "$(STAGE)/modules" "$(STAGE)/stage"
 	cp -a $(index)/extra $(index)/modules.* "$(STAGE)/modules"
 	+$(MAKE) -C userspace install DESTDIR="$(STAGE)/stage" PREFIX=/usr
+
+# The programs that run in the machine are built outside, where it is faster.
+vm-tests: user
+	$(if $(wildcard selftests/krmsg/Makefile),+$(MAKE) -C selftests/krmsg)
 
 index := $(MB)/tree/lib/modules/$(KVER)
 newer = $(shell test $(MB)/tree/stamp -nt "$(MODTREE)/lib/modules/$(KVER)/modules.dep" || echo FORCE)
