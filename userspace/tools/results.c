@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What ping and perf print. */
+#include "test.h"
+
+static const char *name(enum test_kind kind)
+{
+	return kind == TEST_LAT ? "lat" : kind == TEST_RATE ? "rate" : "bw";
+}
+
+static const struct {
+	const char *key, *text;
+	double percent;
+} percentiles[] = {
+	{ "p50", "p50", 50 }, { "p90", "p90", 90 }, { "p99", "p99", 99 },
+	{ "p999", "p99.9", 99.9 },
+};
+
+#define NR_PERCENTILES	(sizeof(percentiles) / sizeof(percentiles[0]))
+
+static double us(uint64_t ns)
+{
+	return (double)ns / 1000;
+}
+
+static void json_common(struct json *j, const struct test *t,
+			uint64_t messages, uint64_t bytes, double seconds)
+{
+	json_string(j, "test", name(t->kind));
+	json_u64(j, "size", t->size);
+	json_u64(j, "batch", t->batch);
+	json_u64(j, "depth", t->kind == TEST_BW ? t->depth : 1);
+	json_string(j, "mode", t->spin ? "spin" : "sleep");
+	json_bool(j, "verify", t->verify);
+	json_u64(j, "messages", messages);
+	json_double(j, "seconds", seconds);
+	json_double(j, "msg_per_s", seconds > 0 ?
+		    (double)messages / seconds : 0);
+	json_double(j, "bytes_per_s", seconds > 0 ?
+		    (double)bytes / seconds : 0);
+}
+
+static void json_counters(struct json *j, const struct krmsg_counters *c)
+{
+	json_u64(j, "zero_copy_bytes", c->out_tx_zero_copy_bytes);
+	json_u64(j, "copied_bytes", c->out_tx_copied_bytes);
+	json_u64(j, "frames", c->out_tx_frames);
+	json_u64(j, "stalled", c->out_tx_stalled);
+}
+
+static void json_lat(struct json *j, const struct hist *h)
+{
+	size_t i;
+
+	json_object(j, "lat_us");
+	json_double(j, "min", us(h->min));
+	for (i = 0; i < NR_PERCENTILES; i++)
+		json_double(j, percentiles[i].key,
+			    us(hist_percentile(h, percentiles[i].percent)));
+	json_double(j, "max", us(h->max));
+	json_double(j, "mean", h->sum / (double)h->total / 1000);
+	json_close(j, '}');
+}
+
+static void row(const char *text, uint64_t half)
+{
+	char a[UNIT_MAX], b[UNIT_MAX];
+
+	printf("  %-6s %12s %12s\n", text, format_ns((double)half, a),
+	       format_ns(2 * (double)half, b));
+}
+
+void print_lat(const struct test *t, const struct hist *h, double seconds,
+	       const struct krmsg_counters *c)
+{
+	char size[UNIT_MAX];
+	struct json j;
+	size_t i;
+
+	if (!h->total) {
+		note("nothing was measured");
+		return;
+	}
+	if (t->json) {
+		json_start(&j, stdout);
+		json_common(&j, t, h->total, h->total * t->size, seconds);
+		json_lat(&j, h);
+		json_counters(&j, c);
+		json_end(&j);
+		return;
+	}
+	printf("%llu round trips of %s, %s\n\n", (unsigned long long)h->total,
+	       format_bytes((double)t->size, size),
+	       t->spin ? "spinning" : "sleeping");
+	printf("  %-6s %12s %12s\n", "", "half", "round trip");
+	row("min", h->min);
+	for (i = 0; i < NR_PERCENTILES; i++)
+		row(percentiles[i].text,
+		    hist_percentile(h, percentiles[i].percent));
+	row("max", h->max);
+	printf("\nhalf round trip, number of messages:\n");
+	hist_draw(h, stdout);
+}
+
+void print_flow(const struct test *t, const struct test_report *report,
+		const struct krmsg_counters *c)
+{
+	double seconds = (double)report->ns / 1e9;
+	double msgs = seconds > 0 ? (double)report->messages / seconds : 0;
+	char a[UNIT_MAX], b[UNIT_MAX];
+	struct json j;
+
+	if (t->json) {
+		json_start(&j, stdout);
+		json_common(&j, t, report->messages, report->bytes, seconds);
+		json_counters(&j, c);
+		json_end(&j);
+		return;
+	}
+	printf("%llu messages of %s in %.2f s, %s%s\n",
+	       (unsigned long long)report->messages,
+	       format_bytes((double)t->size, a), seconds,
+	       t->spin ? "spinning" : "sleeping",
+	       t->verify ? ", all verified" : "");
+	printf("  rate       %s messages/s\n", format_count(msgs, a));
+	printf("  bandwidth  %s/s\n",
+	       format_bytes(msgs * (double)t->size, a));
+	printf("  zero copy  %s, copied %s\n",
+	       format_bytes((double)c->out_tx_zero_copy_bytes, a),
+	       format_bytes((double)c->out_tx_copied_bytes, b));
+	if (c->out_tx_frames)
+		printf("  coalescing %.1f messages a frame\n",
+		       (double)c->out_tx_items / (double)c->out_tx_frames);
+}
