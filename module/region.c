@@ -68,14 +68,15 @@ static void krmsg_unpin(struct krmsg_region *r)
 
 /*
  * Pinning alone would not notice all of these: the rings of krmsg are ordinary
- * pages. A mapping that changes after this check does no harm.
+ * pages, and KRMSG_PIN_READ may look past a missing right to read. A mapping
+ * that changes after this check does no harm.
  */
 static int krmsg_check_vmas(struct krmsg_ctx *ctx, unsigned long start,
-			    unsigned long end)
+			    unsigned long end, bool write)
 {
 	VMA_ITERATOR(vmi, ctx->mm, start);
 	struct vm_area_struct *vma;
-	unsigned long bad = 0;
+	unsigned long bad = 0, unread = 0;
 
 	if (mmap_read_lock_killable(ctx->mm))
 		return krmsg_fail(ctx, -EINTR, KRMSG_STAGE_MEMORY, 0, 0,
@@ -85,6 +86,10 @@ static int krmsg_check_vmas(struct krmsg_ctx *ctx, unsigned long start,
 			bad = max(vma->vm_start, start);
 			break;
 		}
+		if (!write && !(vma->vm_flags & VM_READ)) {
+			unread = max(vma->vm_start, start);
+			break;
+		}
 	}
 	mmap_read_unlock(ctx->mm);
 
@@ -92,6 +97,10 @@ static int krmsg_check_vmas(struct krmsg_ctx *ctx, unsigned long start,
 		return krmsg_fail(ctx, -EFAULT, KRMSG_STAGE_MEMORY, bad, 0,
 				  "REGISTER: at 0x%lx there is no ordinary memory, but a mapping of a device",
 				  bad);
+	if (unread)
+		return krmsg_fail(ctx, -EFAULT, KRMSG_STAGE_MEMORY, unread, 0,
+				  "REGISTER: memory at 0x%lx is not readable",
+				  unread);
 	return 0;
 }
 
@@ -259,7 +268,8 @@ int krmsg_region_register(struct krmsg_ctx *ctx, struct krmsg_register *arg)
 				  "REGISTER: %llu KiB are more than the machine has, %llu KiB",
 				  KRMSG_PAGES_KIB(nr),
 				  KRMSG_PAGES_KIB(totalram_pages()));
-	err = krmsg_check_vmas(ctx, addr, end);
+	err = krmsg_check_vmas(ctx, addr, end,
+			       !(arg->flags & KRMSG_REG_READ_ONLY));
 	if (err)
 		return err;
 
