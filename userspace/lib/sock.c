@@ -182,7 +182,8 @@ int krmsg_i_sock_gone(struct krmsg_sock *s)
 	return krmsg_i_fail_event(s->k, err, "the connection failed", &s->end);
 }
 
-int krmsg_i_sock_wait_open(struct krmsg_sock *s, uint64_t deadline, const char *what)
+int krmsg_i_sock_wait_open(struct krmsg_sock *s, uint64_t deadline,
+			   const char *what)
 {
 	int rc;
 

@@ -76,7 +76,8 @@ struct krmsg_sock {
 uint64_t krmsg_i_deadline_ms(int timeout_ms);
 int krmsg_i_sock_new(struct krmsg_sock **s);
 void krmsg_i_sock_delete(struct krmsg_sock *s);
-int krmsg_i_sock_wait_open(struct krmsg_sock *s, uint64_t deadline, const char *what);
+int krmsg_i_sock_wait_open(struct krmsg_sock *s, uint64_t deadline,
+			   const char *what);
 int krmsg_i_sock_setup_arena(struct krmsg_sock *s);
 
 int krmsg_i_sock_push(struct krmsg_sock *s);
@@ -86,8 +87,9 @@ const struct krmsg_rec *krmsg_i_sock_front(struct krmsg_sock *s);
 void krmsg_i_sock_consume(struct krmsg_sock *s, const struct krmsg_rec *rec);
 int krmsg_i_sock_gone(struct krmsg_sock *s);
 
-int krmsg_i_sock_begin(struct krmsg_sock *s, struct transfer *t, const void *addr,
-	       size_t length, bool read_only, struct krmsg_piece *piece);
+int krmsg_i_sock_begin(struct krmsg_sock *s, struct transfer *t,
+		       const void *addr, size_t length, bool read_only,
+		       struct krmsg_piece *piece);
 int krmsg_i_sock_take_result(struct krmsg_sock *s, struct transfer *t);
 
 #endif /* KRMSG_SOCK_H */

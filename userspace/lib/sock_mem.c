@@ -84,8 +84,9 @@ static struct mem *find(struct krmsg_sock *s, const void *addr, size_t length)
 }
 
 /* The piece for a range of the user's memory. */
-int krmsg_i_sock_begin(struct krmsg_sock *s, struct transfer *t, const void *addr,
-	       size_t length, bool read_only, struct krmsg_piece *piece)
+int krmsg_i_sock_begin(struct krmsg_sock *s, struct transfer *t,
+		       const void *addr, size_t length, bool read_only,
+		       struct krmsg_piece *piece)
 {
 	struct mem *m;
 	int rc;

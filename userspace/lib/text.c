@@ -13,15 +13,15 @@ const char *krmsg_i_hint(int err)
 {
 	switch (-err) {
 	case ENOMEM:
-		return "raise the limit for pinned memory: ulimit -l, or memlock in /etc/security/limits.conf";
+		return "raise ulimit -l (memlock in /etc/security/limits.conf)";
 	case ENOTTY:
 		return "library and module do not fit: load the module of this version";
 	case E2BIG:
 		return "the module is older than the library: load the module of this version";
 	case EPERM:
-		return "a context is of use only to the process that opened it; open a new one after fork";
+		return "only the process that opened a context can use it";
 	case ENODEV:
-		return "see \"krmsg info\" for RDMA devices and their addresses; soft-RoCE: rdma link add rxe0 type rxe netdev eth0";
+		return "see \"krmsg info\" for the devices and their addresses";
 	case EADDRNOTAVAIL:
 		return "no RDMA device of this host has the address; see \"krmsg info\"";
 	case EADDRINUSE:
@@ -62,9 +62,9 @@ const char *krmsg_result_text(int result)
 	case ECONNABORTED:
 		return "this side closed the endpoint before the request ended";
 	case ECONNREFUSED:
-		return "nobody listens there, or the peer rejected the connection; check address and port, and that the server runs";
+		return "nobody listens there; check address and port, and that the server runs";
 	case ETIMEDOUT:
-		return "the peer did not answer in time; check the network, firewall (UDP 4791 for RoCE) and MTU";
+		return "the peer did not answer in time; check network, firewall (UDP 4791), MTU";
 	case EPROTO:
 		return "the peer broke the protocol; use the same version of krmsg on both hosts";
 	case EIO:
@@ -113,7 +113,8 @@ static const struct {
 	[9] = { "remote invalid request", "the peer's device refused the request" },
 	[10] = { "remote access error", "the peer's memory key was not valid" },
 	[11] = { "remote operation error", "the peer's device failed" },
-	[12] = { "transport retries exceeded", "the peer does not answer: check cable, link, MTU and GID type on both hosts" },
+	[12] = { "transport retries exceeded",
+		 "the peer does not answer: check link, MTU and GID type" },
 	[13] = { "RNR retries exceeded", "the peer's receive queue stayed empty" },
 	[14] = { "local RDD violation", "" },
 	[15] = { "remote invalid RD request", "" },
@@ -149,7 +150,7 @@ const char *krmsg_stage_text(uint32_t stage)
 		[KRMSG_STAGE_NONE] = "working",
 		[KRMSG_STAGE_ARGUMENT] = "checking the arguments",
 		[KRMSG_STAGE_MEMORY] = "pinning or allocating memory",
-		[KRMSG_STAGE_RESOLVE_ADDR] = "looking for the device that reaches the address",
+		[KRMSG_STAGE_RESOLVE_ADDR] = "looking for a device for the address",
 		[KRMSG_STAGE_RESOLVE_ROUTE] = "looking for the path to the peer",
 		[KRMSG_STAGE_QP] = "preparing a queue pair",
 		[KRMSG_STAGE_CONNECT] = "connecting",

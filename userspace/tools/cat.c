@@ -71,7 +71,7 @@ static void summary(const struct cat *c, struct pipe *p, bool sender)
 	double seconds = (double)(krmsg_now() - p->start) / 1e9;
 	double per_s = seconds > 0 ? (double)p->bytes / seconds : 0;
 	struct krmsg_counters n;
-	char a[UNIT_MAX], b[UNIT_MAX];
+	char a[UNIT_MAX], b[UNIT_MAX], r[UNIT_MAX];
 	uint64_t zero, copied;
 	struct json j;
 
@@ -90,7 +90,7 @@ static void summary(const struct cat *c, struct pipe *p, bool sender)
 	} else if (c->summary) {
 		note("%llu bytes in %.2f s, %s/s; zero copy %s, copied %s",
 		     (unsigned long long)p->bytes, seconds,
-		     format_bytes(per_s, (char[UNIT_MAX]){ 0 }),
+		     format_bytes(per_s, r),
 		     format_bytes((double)zero, a),
 		     format_bytes((double)copied, b));
 	}

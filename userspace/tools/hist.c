@@ -176,8 +176,10 @@ int hist_svg(const struct hist *h, const char *path, const char *title)
 	if (!f)
 		return -errno;
 	make_bars(h, &b);
-	fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" font-family=\"sans-serif\" font-size=\"12\">\n",
-		SVG_W, SVG_TOP + b.nr * SVG_ROW + 16);
+	fprintf(f, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" ",
+		SVG_W);
+	fprintf(f, "height=\"%u\" font-family=\"sans-serif\" font-size=\"12\">\n",
+		SVG_TOP + b.nr * SVG_ROW + 16);
 	fputs("<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", f);
 	svg_text(f, 16, 26, " font-size=\"15\"", title);
 	for (i = 0; i < b.nr; i++) {
@@ -187,8 +189,9 @@ int hist_svg(const struct hist *h, const char *path, const char *title)
 
 		svg_text(f, SVG_X - 8, y + 14, " text-anchor=\"end\"",
 			 format_ns(b.from[i], unit));
-		fprintf(f, "<rect x=\"%d\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" fill=\"#2a7f8e\"/>\n",
-			SVG_X, y + 2, w, SVG_ROW - 4);
+		fprintf(f, "<rect x=\"%d\" y=\"%.0f\" width=\"%.1f\" ",
+			SVG_X, y + 2, w);
+		fprintf(f, "height=\"%d\" fill=\"#2a7f8e\"/>\n", SVG_ROW - 4);
 		snprintf(text, sizeof(text), "%llu",
 			 (unsigned long long)b.count[i]);
 		if (b.count[i])

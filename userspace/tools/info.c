@@ -253,7 +253,7 @@ static int show(struct krmsg *k, struct json *j)
 	if (rc != -ENOENT)
 		return fail_krmsg(rc, k);
 	if (!i)
-		return fail("no RDMA device; for soft-RoCE: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0");
+		return fail("no RDMA device; soft-RoCE: rdma link add rxe0 type rxe netdev eth0");
 	return usable ? 0 : fail("no RDMA device that krmsg can use");
 }
 

@@ -17,7 +17,7 @@ static const struct {
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
 
-static void help(FILE *f)
+static void print_help(FILE *f)
 {
 	size_t i;
 
@@ -49,12 +49,12 @@ int main(int argc, char **argv)
 	/* A reader that goes away is reported as a failed write. */
 	signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {
-		help(stderr);
+		print_help(stderr);
 		return STATUS_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    !strcmp(argv[1], "help")) {
-		help(stdout);
+		print_help(stdout);
 		return STATUS_OK;
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {

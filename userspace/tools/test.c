@@ -151,9 +151,9 @@ static const char *refusal(uint32_t code)
 {
 	switch (code) {
 	case REFUSE_TEST:
-		return "the server does not know this test; use the same version of krmsg on both hosts";
+		return "the server does not know this test; use the same version on both hosts";
 	case REFUSE_MEMORY:
-		return "the server has not enough memory for this size; raise its ulimit -l, or use a smaller --size";
+		return "too much memory for the server; raise its ulimit -l, or lower --size";
 	default:
 		return "the server refused";
 	}
