@@ -26,7 +26,7 @@ static int krmsg_file_release(struct inode *inode, struct file *file)
 {
 	struct krmsg_ctx *ctx = file->private_data;
 
-	krmsg_ctx_kill(ctx, -ESHUTDOWN);
+	krmsg_ctx_kill(ctx, -ECANCELED);
 	/* So that pins, ports and limits are free again when close() returns. */
 	wait_for_completion_timeout(&ctx->ended, KRMSG_CLOSE_WAIT);
 	krmsg_ctx_put(ctx);
@@ -35,7 +35,9 @@ static int krmsg_file_release(struct inode *inode, struct file *file)
 
 /*
  * Called with the mmap lock, inside which ctx->mutex may not be taken:
- * REGISTER takes them the other way round.
+ * REGISTER takes them the other way round. A mapping keeps the file open, so
+ * the context ends when the last descriptor and the last mapping are gone, or
+ * by END, exit or exec before that.
  */
 static int krmsg_mmap(struct file *file, struct vm_area_struct *vma)
 {

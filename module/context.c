@@ -171,7 +171,7 @@ struct krmsg_ctx *krmsg_ctx_create(void)
 /**
  * krmsg_ctx_kill_locked() - end a context
  * @ctx: context
- * @error: why: -ESHUTDOWN when it was asked for, -EOWNERDEAD when its process
+ * @error: why: -ECANCELED when it was asked for, -EOWNERDEAD when its process
  *	has left, anything else when its rings were broken
  *
  * Only the first call counts. Does not wait. Needs ctx->lock.
@@ -216,7 +216,7 @@ void krmsg_ctx_kill(struct krmsg_ctx *ctx, int error)
 const char *krmsg_ctx_why(struct krmsg_ctx *ctx)
 {
 	switch (ctx->end_error) {
-	case -ESHUTDOWN:
+	case -ECANCELED:
 		return "END was called";
 	case -EOWNERDEAD:
 		return "its process has left";

@@ -123,7 +123,7 @@ static int krmsg_do_device(struct krmsg_call *call)
 
 static int krmsg_do_end(struct krmsg_call *call)
 {
-	krmsg_ctx_kill(call->ctx, -ESHUTDOWN);
+	krmsg_ctx_kill(call->ctx, -ECANCELED);
 	if (wait_for_completion_killable(&call->ctx->ended))
 		return krmsg_fail(call->ctx, -EINTR, KRMSG_STAGE_CLOSE, 0, 0,
 				  "END: killed before everything was freed");
