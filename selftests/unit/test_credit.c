@@ -240,7 +240,6 @@ struct side {
 	u32 dones;		/* to send */
 	u32 parts_in;		/* received and not used up by an offer */
 	u32 unread;		/* units in the ring */
-	u32 credit_frames;
 };
 
 static struct side sides[2];
@@ -277,39 +276,55 @@ static void transmit(struct side *me, struct side *peer, struct frame *f)
 	queue_put(&peer->in, f);
 }
 
+static bool send_control(struct side *me, struct side *peer)
+{
+	struct frame f = { .class = KRMSG_FRAME_CONTROL };
+
+	if ((!me->parts && !me->dones) ||
+	    !krmsg_slots_allow(krmsg_spend_left(&me->slots), f.class))
+		return false;
+	f.parts = !me->dones;
+	me->parts -= f.parts;
+	me->dones -= !f.parts;
+	transmit(me, peer, &f);
+	return true;
+}
+
+static bool send_data(struct side *me, struct side *peer)
+{
+	u32 length = rnd_below(4) ? rnd_below(200) : 4000;
+	struct frame f = {
+		.class = KRMSG_FRAME_DATA,
+		.units = krmsg_units_inline(length),
+	};
+
+	if (!me->messages ||
+	    !krmsg_slots_allow(krmsg_spend_left(&me->slots), f.class) ||
+	    !krmsg_spend(&me->ring, f.units))
+		return false;
+	me->messages--;
+	f.parts = rnd_below(6) ? 0 : 1 + rnd_below(30);
+	me->parts += f.parts;
+	transmit(me, peer, &f);
+	return true;
+}
+
+static bool send_credit(struct side *me, struct side *peer)
+{
+	struct frame f = { .class = KRMSG_FRAME_CREDIT };
+
+	if ((!owes_credit(&me->own_slots) && !owes_credit(&me->own_ring)) ||
+	    !krmsg_slots_allow(krmsg_spend_left(&me->slots), f.class))
+		return false;
+	transmit(me, peer, &f);
+	return true;
+}
+
 static bool send_something(struct side *me, struct side *peer)
 {
-	u32 left = krmsg_spend_left(&me->slots);
-	struct frame f = {};
-
-	if ((me->parts || me->dones) &&
-	    krmsg_slots_allow(left, KRMSG_FRAME_CONTROL)) {
-		f.parts = !me->dones;
-		me->parts -= f.parts;
-		me->dones -= !f.parts;
-		f.class = KRMSG_FRAME_CONTROL;
-		transmit(me, peer, &f);
-		return true;
-	}
-	f.units = krmsg_units_inline(rnd_below(4) ? rnd_below(200) : 4000);
-	if (me->messages && krmsg_slots_allow(left, KRMSG_FRAME_DATA) &&
-	    krmsg_spend(&me->ring, f.units)) {
-		me->messages--;
-		f.class = KRMSG_FRAME_DATA;
-		f.parts = rnd_below(6) ? 0 : 1 + rnd_below(30);
-		me->parts += f.parts;
-		transmit(me, peer, &f);
-		return true;
-	}
-	f.units = 0;
-	if ((owes_credit(&me->own_slots) || owes_credit(&me->own_ring)) &&
-	    krmsg_slots_allow(left, KRMSG_FRAME_CREDIT)) {
-		f.class = KRMSG_FRAME_CREDIT;
-		me->credit_frames++;
-		transmit(me, peer, &f);
-		return true;
-	}
-	return false;
+	return (rnd_below(2) && send_data(me, peer)) ||
+	       send_control(me, peer) || send_data(me, peer) ||
+	       send_credit(me, peer);
 }
 
 static void repost(struct side *me)
