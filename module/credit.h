@@ -117,6 +117,19 @@ static inline u32 krmsg_grant_peer_left(const struct krmsg_grant *g)
 	return g->told - g->used;
 }
 
+/*
+ * Must the peer be told at once? When it has used half of what it could have.
+ * Half of the capacity would not do: while data fills all but a few slots, or
+ * unread records the ring, so much never becomes free, and what the peer then
+ * has to send could be what the data waits for.
+ */
+static inline bool krmsg_grant_due(const struct krmsg_grant *g)
+{
+	u32 untold = krmsg_grant_untold(g);
+
+	return untold && untold >= krmsg_grant_peer_left(g);
+}
+
 /* Ring units of a message whose bytes stand in the ring. */
 static inline u32 krmsg_units_inline(u32 length)
 {
