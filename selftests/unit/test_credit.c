@@ -114,14 +114,20 @@ TEST(grant)
 	EXPECT_EQ(krmsg_grant_use(&g, 16), true, "exactly what was granted");
 	EXPECT_EQ(krmsg_grant_use(&g, 1), false, "nothing left");
 	EXPECT_EQ(krmsg_grant_peer_left(&g), 0, "nothing left");
+	EXPECT_EQ(krmsg_grant_due(&g), false, "there is nothing to tell");
 	krmsg_grant_give(&g, 5);
+	EXPECT_EQ(krmsg_grant_due(&g), true, "the peer has nothing left");
 	EXPECT_EQ(krmsg_grant_untold(&g), 5, "free but not told");
 	EXPECT_EQ(krmsg_grant_peer_left(&g), 0, "the peer does not know yet");
 	g.told = g.granted;
 	EXPECT_EQ(krmsg_grant_untold(&g), 0, "told");
 	EXPECT_EQ(krmsg_grant_peer_left(&g), 5, "now it knows");
-	EXPECT_EQ(krmsg_grant_use(&g, 6), false, "more than granted again");
-	EXPECT_EQ(krmsg_grant_use(&g, 5), true, "granted again");
+	krmsg_grant_give(&g, 4);
+	EXPECT_EQ(krmsg_grant_due(&g), false, "less than half of 9");
+	krmsg_grant_give(&g, 1);
+	EXPECT_EQ(krmsg_grant_due(&g), true, "half of 10");
+	EXPECT_EQ(krmsg_grant_use(&g, 11), false, "more than granted again");
+	EXPECT_EQ(krmsg_grant_use(&g, 10), true, "granted again");
 }
 
 /*
@@ -209,11 +215,6 @@ TEST(grants_lost_repeated_and_late)
  * receiver then keeps all data behind it in its slots until the sender has
  * sent some control frames about it, and says so by a control frame of its
  * own. A frame tells all grants of its sender.
- *
- * A side owes its peer a frame of credit when what is untold is at least what
- * the peer has left. (Half of all slots would not do: when all but a few slots
- * hold data, the few would never be told again, and the control frames that
- * would free the others could not come.)
  */
 #define NR_QUEUE	4096
 
@@ -258,12 +259,6 @@ static void queue_put(struct queue *q, const struct frame *f)
 static struct frame queue_get(struct queue *q)
 {
 	return q->f[q->head++ % NR_QUEUE];
-}
-
-static bool owes_credit(const struct krmsg_grant *g)
-{
-	return krmsg_grant_untold(g) &&
-	       krmsg_grant_untold(g) >= krmsg_grant_peer_left(g);
 }
 
 static void transmit(struct side *me, struct side *peer, struct frame *f)
@@ -313,7 +308,7 @@ static bool send_credit(struct side *me, struct side *peer)
 {
 	struct frame f = { .class = KRMSG_FRAME_CREDIT };
 
-	if ((!owes_credit(&me->own_slots) && !owes_credit(&me->own_ring)) ||
+	if ((!krmsg_grant_due(&me->own_slots) && !krmsg_grant_due(&me->own_ring)) ||
 	    !krmsg_slots_allow(krmsg_spend_left(&me->slots), f.class))
 		return false;
 	transmit(me, peer, &f);
