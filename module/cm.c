@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The connection manager's events. Handlers run in its work queue under the
+ * id's handler mutex, which nests outside ctx->mutex and ep->mutex. An id is
+ * never destroyed from its own handler: handlers only say what has happened,
+ * and krmsg_ep_end_work() does the rest. Once ep->torn is set they do nothing.
+ *
+ *	active                               passive
+ *	  CONNECT: resolve address, route
+ *	  REQ {magic, lane, session}   --->  CONNREQ record, or the session
+ *	                               <---  ACCEPT: REP {magic}
+ *	  RTU, HELLO                   --->
+ *	                               <---  HELLO
+ *	  OPEN                               OPEN
+ */
+#include <net/ipv6.h>
+#include <rdma/ib_cm.h>
+
+#include "verbs.h"
+
+#define RESOLVE_MS	2000
+/* 4.096 us * 2^17, about half a second until a lost packet is sent again */
+#define ACK_TIMEOUT	17
+
+/**
+ * krmsg_addr_to_sa() - turn an ABI address into a socket address
+ * @a: the address
+ * @sa: gets it
+ *
+ * Return: 0, -EAFNOSUPPORT, or -EINVAL for a link-local address without scope.
+ */
+int krmsg_addr_to_sa(const struct krmsg_addr *a, struct sockaddr_storage *sa)
+{
+	struct sockaddr_in6 *in6 = (void *)sa;
+	struct sockaddr_in *in = (void *)sa;
+
+	memset(sa, 0, sizeof(*sa));
+	switch (a->family) {
+	case AF_INET:
+		in->sin_family = AF_INET;
+		in->sin_port = htons(a->port);
+		memcpy(&in->sin_addr, a->addr, 4);
+		if (a->scope_id || memchr_inv(a->addr + 4, 0, 12))
+			return -EINVAL;
+		return 0;
+	case AF_INET6:
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(a->port);
+		in6->sin6_scope_id = a->scope_id;
+		memcpy(&in6->sin6_addr, a->addr, 16);
+		if (!a->scope_id && (ipv6_addr_type(&in6->sin6_addr) &
+				     IPV6_ADDR_LINKLOCAL))
+			return -EINVAL;
+		return 0;
+	}
+	return -EAFNOSUPPORT;
+}
+
+/**
+ * krmsg_addr_from_sa() - turn a socket address into an ABI address
+ * @a: gets it
+ * @sa: IPv4 or IPv6
+ */
+void krmsg_addr_from_sa(struct krmsg_addr *a, const struct sockaddr *sa)
+{
+	const struct sockaddr_in6 *in6 = (const void *)sa;
+	const struct sockaddr_in *in = (const void *)sa;
+
+	memset(a, 0, sizeof(*a));
+	a->family = sa->sa_family;
+	if (sa->sa_family == AF_INET) {
+		a->port = ntohs(in->sin_port);
+		memcpy(a->addr, &in->sin_addr, 4);
+	} else if (sa->sa_family == AF_INET6) {
+		a->port = ntohs(in6->sin6_port);
+		a->scope_id = in6->sin6_scope_id;
+		memcpy(a->addr, &in6->sin6_addr, 16);
+	}
+}
+
+/**
+ * krmsg_cm_dial() - start to connect a lane
+ * @lane: the lane; ep->mutex is held
+ * @net: network namespace
+ * @dst: where to
+ * @src: from where, or NULL
+ *
+ * Return: 0, events follow; or a negative errno.
+ */
+int krmsg_cm_dial(struct krmsg_lane *lane, struct net *net,
+		  const struct krmsg_addr *dst, const struct krmsg_addr *src)
+{
+	struct sockaddr_storage to, from;
+	struct rdma_cm_id *id;
+	int err;
+
+	err = krmsg_addr_to_sa(dst, &to);
+	if (!err && src)
+		err = krmsg_addr_to_sa(src, &from);
+	if (err)
+		return err;
+	id = rdma_create_id(net, krmsg_cm_event, lane, RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	lane->id = id;
+	return rdma_resolve_addr(id, src ? (struct sockaddr *)&from : NULL,
+				 (struct sockaddr *)&to, RESOLVE_MS);
+}
+
+static u32 conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
+{
+	struct krmsg_dev *dev = lane->ep->dev;
+
+	memset(p, 0, sizeof(*p));
+	p->retry_count = 7;
+	p->rnr_retry_count = 7;
+	p->responder_resources = 1;
+	p->initiator_depth = 1;
+	if (lane->lane == KRMSG_LANE_DATA) {
+		p->responder_resources = min_t(u32, dev->max_rd_atom, U8_MAX);
+		p->initiator_depth = min_t(u32, dev->max_init_rd_atom, U8_MAX);
+	}
+	rdma_set_ack_timeout(lane->id, ACK_TIMEOUT);
+	return 0;
+}
+
+/**
+ * krmsg_cm_accept() - accept the connection of a lane
+ * @lane: the lane, created; its id's handler is held, and ep->mutex
+ * @req: what the peer asked for
+ * @user: the user's private data
+ * @user_len: bytes of it
+ *
+ * Return: 0 or a negative errno.
+ */
+int krmsg_cm_accept(struct krmsg_lane *lane, const struct rdma_conn_param *req,
+		    const void *user, u32 user_len)
+{
+	struct {
+		struct krmsg_cm_rep rep;
+		u8 user[KRMSG_PRIVATE_MAX];
+	} data = {
+		.rep = {
+			.magic = cpu_to_le32(KRMSG_CM_MAGIC),
+			.version = KRMSG_WIRE_VERSION,
+			.user_len = user_len,
+		},
+	};
+	struct rdma_conn_param p;
+
+	conn_params(lane, &p);
+	p.responder_resources = min(p.responder_resources,
+				    req->responder_resources);
+	p.initiator_depth = min(p.initiator_depth, req->initiator_depth);
+	memcpy(data.user, user, user_len);
+	p.private_data = &data;
+	p.private_data_len = sizeof(data.rep) + user_len;
+	lane->connected = true;
+	return rdma_accept(lane->id, &p);
+}
+
+/**
+ * krmsg_cm_reject() - refuse a connect request
+ * @id: the request's id
+ * @reason: KRMSG_REJ_...
+ * @code: the user's code
+ * @user: the user's private data, or NULL
+ * @user_len: bytes of it
+ *
+ * Return: 0 or a negative errno; the peer may be gone already.
+ */
+int krmsg_cm_reject(struct rdma_cm_id *id, u32 reason, u32 code,
+		    const void *user, u32 user_len)
+{
+	struct {
+		struct krmsg_cm_rep rep;
+		u8 user[KRMSG_PRIVATE_MAX];
+	} data = {
+		.rep = {
+			.magic = cpu_to_le32(KRMSG_CM_MAGIC),
+			.version = KRMSG_WIRE_VERSION,
+			.user_len = user_len,
+			.code = cpu_to_le32(code),
+			.reason = cpu_to_le32(reason),
+		},
+	};
+
+	if (user_len)
+		memcpy(data.user, user, user_len);
+	return rdma_reject(id, &data, sizeof(data.rep) + user_len,
+			   IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+static int connect_lane(struct krmsg_lane *lane)
+{
+	struct krmsg_ep *ep = lane->ep;
+	bool data_lane = lane->lane == KRMSG_LANE_DATA;
+	struct {
+		struct krmsg_cm_req req;
+		u8 user[KRMSG_PRIVATE_MAX];
+	} data = {
+		.req = {
+			.magic = cpu_to_le32(KRMSG_CM_MAGIC),
+			.version = KRMSG_WIRE_VERSION,
+			.lane = lane->lane,
+		},
+	};
+	struct rdma_conn_param p;
+
+	conn_params(lane, &p);
+	if (data_lane) {
+		data.req.session = cpu_to_le64(ep->peer_session);
+		data.req.token = cpu_to_le64(ep->peer_token);
+	} else {
+		data.req.session = cpu_to_le64(ep->session);
+		data.req.user_len = ep->private_len;
+		memcpy(data.user, ep->private_data, ep->private_len);
+	}
+	p.private_data = &data;
+	p.private_data_len = sizeof(data.req) + data.req.user_len;
+	lane->connected = true;
+	return rdma_connect_locked(lane->id, &p);
+}
+
+/* Make what the lane needs and go on to connect. */
+static int route_resolved(struct krmsg_lane *lane)
+{
+	struct krmsg_ep *ep = lane->ep;
+	struct krmsg_ctx *ctx = ep->ctx;
+	int err = 0;
+
+	mutex_lock(&ctx->mutex);
+	mutex_lock(&ep->mutex);
+	if (ep->torn)
+		goto out;
+	if (lane->lane == KRMSG_LANE_MESSAGE) {
+		krmsg_lock(ctx);
+		krmsg_ep_trigger(ep, KRMSG_T_RESOLVED);
+		krmsg_unlock(ctx);
+		err = krmsg_ep_attach(ep);
+	} else {
+		err = krmsg_lane_setup_data(ep);
+	}
+	if (!err)
+		err = connect_lane(lane);
+out:
+	mutex_unlock(&ep->mutex);
+	mutex_unlock(&ctx->mutex);
+	return err;
+}
+
+static void established(struct krmsg_lane *lane, struct rdma_cm_event *ev)
+{
+	struct krmsg_ep *ep = lane->ep;
+	struct krmsg_cm_rep rep;
+	const u8 *user;
+
+	if (ep->active && krmsg_cm_rep_parse(ev->param.conn.private_data,
+					     ev->param.conn.private_data_len,
+					     &rep, &user)) {
+		krmsg_ep_fault(ep, -EPROTO, KRMSG_STAGE_CONNECT, NULL);
+		return;
+	}
+	if (krmsg_state_ending(ep->state))
+		return;
+	if (lane->lane == KRMSG_LANE_DATA) {
+		if (ep->active && !krmsg_tx_lane_hello(ep)) {
+			lane->ready = true;
+			krmsg_ep_dirty(ep);
+		}
+		return;
+	}
+	if (!krmsg_ep_trigger(ep, KRMSG_T_ESTABLISHED) || !ep->active)
+		return;
+	ep->peer_private_len = rep.user_len;
+	memcpy(ep->peer_private, user, rep.user_len);
+	lane->ready = true;
+	krmsg_tx_hello(ep);
+}
+
+static s32 reject_errno(u32 reason)
+{
+	switch (reason) {
+	case KRMSG_REJ_BACKLOG:
+		return -EAGAIN;
+	case KRMSG_REJ_VERSION:
+		return -EPROTO;
+	case KRMSG_REJ_DEVICE:
+		return -ENOSPC;
+	default:
+		return -ECONNREFUSED;
+	}
+}
+
+static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
+		     struct rdma_cm_event *ev)
+{
+	struct krmsg_ep *ep = lane->ep;
+	struct krmsg_cm_rep rep;
+	const void *data;
+	const u8 *user;
+	s32 err = -ECONNREFUSED;
+	u8 len = 0;
+
+	data = rdma_consumer_reject_data(id, ev, &len);
+	if (data && !krmsg_cm_rep_parse(data, len, &rep, &user)) {
+		err = reject_errno(le32_to_cpu(rep.reason));
+		ep->why.reject_code = le32_to_cpu(rep.code);
+		ep->why.private_len = rep.user_len;
+		memcpy(ep->why.private_data, user, rep.user_len);
+	}
+	krmsg_ep_fault(ep, err, KRMSG_STAGE_CONNECT, NULL);
+}
+
+static void disconnected(struct krmsg_ep *ep)
+{
+	/* what the peer has said last may still be in the queue */
+	krmsg_devcqs_poll(ep->ctx);
+	krmsg_ep_fault(ep, -ECONNRESET, KRMSG_STAGE_TRANSFER, NULL);
+}
+
+static s32 event_errno(const struct rdma_cm_event *ev, s32 def)
+{
+	return ev->status < 0 && ev->status > -MAX_ERRNO ? ev->status : def;
+}
+
+/* What needs no sleep, with the endpoint's context locked. */
+static void lane_event(struct krmsg_lane *lane, struct rdma_cm_id *id,
+		       struct rdma_cm_event *ev)
+{
+	struct krmsg_ep *ep = lane->ep;
+
+	switch (ev->event) {
+	case RDMA_CM_EVENT_ESTABLISHED:
+		established(lane, ev);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		krmsg_ep_fault(ep, event_errno(ev, -EHOSTUNREACH),
+			       KRMSG_STAGE_RESOLVE_ADDR, NULL);
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		krmsg_ep_fault(ep, event_errno(ev, -EHOSTUNREACH),
+			       KRMSG_STAGE_RESOLVE_ROUTE, NULL);
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+		/* on an open lane it is about a late retransmission only */
+		if (!krmsg_state_live(ep->state) ||
+		    (lane->lane == KRMSG_LANE_DATA && !lane->ready))
+			krmsg_ep_fault(ep, event_errno(ev, -ETIMEDOUT),
+				       KRMSG_STAGE_CONNECT, NULL);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		rejected(lane, id, ev);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		disconnected(ep);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		krmsg_ep_fault(ep, -ENODEV, KRMSG_STAGE_DEVICE, NULL);
+		break;
+	default:
+		break;
+	}
+}
+
+static int on_lane(struct krmsg_lane *lane, struct rdma_cm_id *id,
+		   struct rdma_cm_event *ev)
+{
+	struct krmsg_ep *ep = lane->ep;
+	u32 stage = KRMSG_STAGE_RESOLVE_ROUTE;
+	int err = 0;
+
+	switch (ev->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		err = rdma_resolve_route(id, RESOLVE_MS);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		stage = KRMSG_STAGE_QP;
+		err = route_resolved(lane);
+		break;
+	default:
+		krmsg_lock(ep->ctx);
+		lane_event(lane, id, ev);
+		krmsg_unlock(ep->ctx);
+		return 0;
+	}
+	if (err) {
+		krmsg_lock(ep->ctx);
+		krmsg_ep_fault(ep, err, stage, NULL);
+		krmsg_unlock(ep->ctx);
+	}
+	return 0;
+}
+
+/**
+ * krmsg_cm_event() - handler of all our connection manager ids
+ * @id: the id; its context begins with a KRMSG_CM_... kind
+ * @ev: the event
+ *
+ * Return: 0, or for a connect request that was not taken an error, on which
+ * the connection manager destroys its id.
+ */
+int krmsg_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
+{
+	u32 *kind = id->context;
+
+	switch (*kind) {
+	case KRMSG_CM_LANE:
+		return on_lane(container_of(kind, struct krmsg_lane, kind), id,
+			       ev);
+	case KRMSG_CM_LISTENER:
+		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			return krmsg_listener_request(container_of(kind, struct krmsg_listener, kind),
+						      id, ev);
+		return 0;
+	case KRMSG_CM_RESUME:
+		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+			return krmsg_session_request(id, ev);
+		return 0;
+	}
+	return 0;
+}
+
+/**
+ * krmsg_lane_setup_data() - make an endpoint's data lane
+ * @ep: the endpoint; ep->data.id has a device; ctx->mutex and ep->mutex are
+ *	held
+ *
+ * Return: 0 or a negative errno; what was made is freed at the end. Sleeps.
+ */
+int krmsg_lane_setup_data(struct krmsg_ep *ep)
+{
+	u32 i;
+	int err;
+
+	if (ep->data.id->device != ep->dev->ib)
+		return -ENODEV;
+	err = krmsg_pull_init(ep);
+	if (!err)
+		err = krmsg_offer_init(ep);
+	if (!err)
+		err = krmsg_lane_create(&ep->data);
+	if (err)
+		return err;
+	krmsg_lock(ep->ctx);
+	for (i = 0; i < ep->nr_mrs; i++)
+		list_add_tail(&ep->mrs[i].node, &ep->free_mrs);
+	krmsg_unlock(ep->ctx);
+	return 0;
+}
+
+/**
+ * krmsg_lane_work() - connect the data lane, on the active side
+ * @work: the endpoint's lane_work, which holds a reference
+ */
+void krmsg_lane_work(struct work_struct *work)
+{
+	struct krmsg_ep *ep = container_of(work, struct krmsg_ep, lane_work);
+	struct krmsg_addr dst = ep->dst;
+	int err = 0;
+
+	dst.port = ep->peer_lane_port;
+	mutex_lock(&ep->mutex);
+	if (!ep->torn && !ep->data.id)
+		err = dst.port ? krmsg_cm_dial(&ep->data,
+					       ep->msg.id->route.addr.dev_addr.net,
+					       &dst, NULL) : -EPROTO;
+	mutex_unlock(&ep->mutex);
+	if (err) {
+		krmsg_lock(ep->ctx);
+		krmsg_ep_fault(ep, err, KRMSG_STAGE_CONNECT, NULL);
+		krmsg_unlock(ep->ctx);
+	}
+	krmsg_ep_put(ep);
+}

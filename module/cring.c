@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Records in the completion ring, and the lock that everything on the data
+ * path happens under. Each section under ctx->lock ends in krmsg_commit():
+ * what became ready is sent, what was published is shown, sleepers are woken.
+ */
+#include "verbs.h"
+
+/**
+ * krmsg_lock() - enter a context's data path
+ * @ctx: the context
+ *
+ * Bottom halves are off until krmsg_unlock(). May be called from a process and
+ * from a softirq.
+ */
+void krmsg_lock(struct krmsg_ctx *ctx)
+	__acquires(&ctx->lock)
+{
+	spin_lock_bh(&ctx->lock);
+}
+
+static void show_tail(struct krmsg_ctx *ctx)
+{
+	if (ctx->ready && ctx->ring.hdr->cq_tail != ctx->cq.tail)
+		/* pairs with the process's load of cq_tail: records first */
+		smp_store_release(&ctx->ring.hdr->cq_tail, ctx->cq.tail);
+}
+
+/**
+ * krmsg_commit() - make what has happened under the lock take effect
+ * @ctx: the context, locked
+ *
+ * Shows published records, flushes each endpoint that has something to send,
+ * and wakes those who sleep for records.
+ */
+void krmsg_commit(struct krmsg_ctx *ctx)
+{
+	struct krmsg_ep *ep;
+
+	lockdep_assert_held(&ctx->lock);
+	if (ctx->published)
+		show_tail(ctx);
+	while ((ep = list_first_entry_or_null(&ctx->dirty, struct krmsg_ep,
+					      dirty_node))) {
+		list_del_init(&ep->dirty_node);
+		krmsg_tx_flush(ep);
+		krmsg_ep_put(ep);
+	}
+	if (!ctx->published)
+		return;
+	ctx->published = false;
+	show_tail(ctx);
+	if (wq_has_sleeper(&ctx->waitq))
+		wake_up_interruptible_poll(&ctx->waitq, EPOLLIN | EPOLLRDNORM |
+					   EPOLLOUT | EPOLLWRNORM);
+}
+
+/**
+ * krmsg_unlock() - commit, and leave a context's data path
+ * @ctx: the context
+ *
+ * The device's own softirqs may run here, on behalf of what was posted.
+ */
+void krmsg_unlock(struct krmsg_ctx *ctx)
+	__releases(&ctx->lock)
+{
+	krmsg_commit(ctx);
+	spin_unlock_bh(&ctx->lock);
+}
+
+/**
+ * krmsg_owner_init() - make an object an owner of records
+ * @own: the owner part of it; one reference is the caller's
+ * @popped: called under ctx->lock for each of its records that was consumed
+ * @free: called when the last reference goes, must not sleep
+ */
+void krmsg_owner_init(struct krmsg_owner *own,
+		      void (*popped)(struct krmsg_ctx *ctx,
+				     struct krmsg_owner *own,
+				     const struct krmsg_cq_note *note),
+		      void (*free)(struct krmsg_owner *own))
+{
+	kref_init(&own->ref);
+	own->popped = popped;
+	own->free = free;
+}
+
+static void owner_release(struct kref *ref)
+{
+	struct krmsg_owner *own = container_of(ref, struct krmsg_owner, ref);
+
+	own->free(own);
+}
+
+/**
+ * krmsg_owner_put() - drop a reference
+ * @own: the owner
+ *
+ * Does not sleep.
+ */
+void krmsg_owner_put(struct krmsg_owner *own)
+{
+	kref_put(&own->ref, owner_release);
+}
+
+/**
+ * krmsg_record() - write a record's header
+ * @ctx: the context, locked
+ * @units: units of the record, promised before
+ * @own: who wants to know when it is consumed, or NULL
+ * @kind: a note for @own
+ * @rec: the header; units is filled in here
+ *
+ * Return: where the payload goes. All of it must be written before the lock is
+ * released; what is left of the last unit must be zeroed.
+ */
+void *krmsg_record(struct krmsg_ctx *ctx, u32 units, struct krmsg_owner *own,
+		   enum krmsg_note_kind kind, const struct krmsg_rec *rec)
+{
+	u32 at = krmsg_cq_push(&ctx->cq, units, own, kind);
+	struct krmsg_rec *to = (void *)(ctx->ring.cq + at * KRMSG_UNIT);
+
+	if (own)
+		krmsg_owner_get(own);
+	*to = *rec;
+	to->units = units;
+	ctx->published = true;
+	ctx->stats.records++;
+	return to + 1;
+}
+
+/**
+ * krmsg_complete() - write the record of a request
+ * @ctx: the context, locked; one unit was promised
+ * @id: endpoint or pool
+ * @user_data: the request's
+ * @result: 0 or a negative errno
+ * @length: bytes of the message
+ * @tag: of the message
+ */
+void krmsg_complete(struct krmsg_ctx *ctx, u32 id, u64 user_data, s32 result,
+		    u32 length, u64 tag)
+{
+	const struct krmsg_rec rec = {
+		.type = KRMSG_REC_COMPLETION,
+		.endpoint = id,
+		.user_data = user_data,
+		.result = result,
+		.length = length,
+		.tag = tag,
+	};
+
+	krmsg_record(ctx, KRMSG_UNITS_RECORD, NULL, KRMSG_NOTE_NONE, &rec);
+}
+
+/**
+ * krmsg_event() - write an object's event record, if its slot is free
+ * @ctx: the context, locked
+ * @s: the object's slot; s->ev says what is to be told
+ * @id: the object
+ * @user_data: the object's
+ * @own: the object; its popped() must clear s->unread and call this again
+ */
+void krmsg_event(struct krmsg_ctx *ctx, struct krmsg_evslot *s, u32 id,
+		 u64 user_data, struct krmsg_owner *own)
+{
+	const struct krmsg_rec rec = {
+		.type = KRMSG_REC_EVENT,
+		.endpoint = id,
+		.user_data = user_data,
+		.result = s->ev.error,
+		.length = sizeof(s->ev),
+		.tag = s->ev.events,
+	};
+
+	if (!s->ev.events || s->unread || s->dead)
+		return;
+	memcpy(krmsg_record(ctx, KRMSG_UNITS_EVENT, own, KRMSG_NOTE_EVENT, &rec),
+	       &s->ev, sizeof(s->ev));
+	s->unread = true;
+	if (s->ev.events & KRMSG_EV_CLOSED)
+		s->dead = true;
+	memset(&s->ev, 0, sizeof(s->ev));
+}
+
+static void note_done(struct krmsg_ctx *ctx, const struct krmsg_cq_note *note)
+{
+	struct krmsg_owner *own = note->owner;
+
+	if (!own)
+		return;
+	own->popped(ctx, own, note);
+	krmsg_owner_put(own);
+}
+
+/**
+ * krmsg_reap() - see what the process has consumed
+ * @ctx: the context, locked and ready
+ *
+ * Return: 0, or -ESHUTDOWN after an index that cannot be, which ends the
+ * context.
+ */
+int krmsg_reap(struct krmsg_ctx *ctx)
+{
+	struct krmsg_cq_note note;
+	u32 head;
+	int more;
+
+	/* pairs with the process's release: it has read what it gives back */
+	head = smp_load_acquire(&ctx->ring.hdr->cq_head);
+	while ((more = krmsg_cq_pop(&ctx->cq, head, &note)) > 0)
+		note_done(ctx, &note);
+	if (!more)
+		return 0;
+	krmsg_fail(ctx, -ESHUTDOWN, KRMSG_STAGE_RING, head, ctx->cq.tail,
+		   "cq_head %u is no record boundary in %u to %u: the context has ended",
+		   head, ctx->cq.head, ctx->cq.tail);
+	krmsg_ctx_kill_locked(ctx, -ESHUTDOWN);
+	return -ESHUTDOWN;
+}
+
+/**
+ * krmsg_drop_notes() - let go of the owners of unread records
+ * @ctx: a dead context, locked; nothing is published any more
+ */
+void krmsg_drop_notes(struct krmsg_ctx *ctx)
+{
+	struct krmsg_cq_note note;
+
+	while (krmsg_cq_pop(&ctx->cq, ctx->cq.tail, &note) > 0)
+		note_done(ctx, &note);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Device completion queues. A context has its own, so that contexts share no
+ * lock. They are polled under ctx->lock: by a thread that spins in ENTER, else
+ * by irq_poll. The completion handler may run in hard interrupt context with
+ * the CQ's own lock held, so it only schedules.
+ */
+#include <linux/cpu.h>
+
+#include "verbs.h"
+
+#define DEVCQ_MIN	1024
+
+static int devcq_irq_poll(struct irq_poll *iop, int budget)
+{
+	struct krmsg_devcq *cq = container_of(iop, struct krmsg_devcq, iop);
+	struct krmsg_ctx *ctx = cq->ctx;
+	bool again = false;
+	int n = 0;
+
+	krmsg_lock(ctx);
+	/* a spinning thread polls anyway, and arms when it leaves */
+	if (!test_bit(0, &ctx->spinning)) {
+		n = krmsg_devcq_poll(cq, budget);
+		if (n < budget) {
+			irq_poll_complete(iop);
+			cq->armed = true;
+			again = ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP |
+						 IB_CQ_REPORT_MISSED_EVENTS) > 0;
+		}
+	} else {
+		irq_poll_complete(iop);
+	}
+	krmsg_unlock(ctx);
+	if (again)
+		irq_poll_sched(iop);
+	return n;
+}
+
+static void devcq_handler(struct ib_cq *ibcq, void *arg)
+{
+	struct krmsg_devcq *cq = arg;
+
+	WRITE_ONCE(cq->armed, false);
+	irq_poll_sched(&cq->iop);
+}
+
+static void devcq_event(struct ib_event *ev, void *arg)
+{
+	pr_err_ratelimited("krmsg: device CQ event %d\n", ev->event);
+}
+
+/**
+ * krmsg_devcq_poll() - take completions and act on them
+ * @cq: the CQ; its context is locked
+ * @budget: how many at most
+ *
+ * Return: how many there were; fewer than @budget when the CQ was empty.
+ */
+int krmsg_devcq_poll(struct krmsg_devcq *cq, int budget)
+{
+	int done = 0, n, i;
+
+	lockdep_assert_held(&cq->ctx->lock);
+	while (done < budget) {
+		n = ib_poll_cq(cq->cq, min(budget - done, KRMSG_WC_BATCH),
+			       cq->wc);
+		if (n <= 0)
+			break;
+		for (i = 0; i < n; i++)
+			cq->wc[i].wr_cqe->done(cq->cq, &cq->wc[i]);
+		done += n;
+		if (n < KRMSG_WC_BATCH)
+			break;
+	}
+	return done;
+}
+
+/**
+ * krmsg_devcqs_poll() - poll all device CQs of a context once
+ * @ctx: the context, locked
+ *
+ * Return: completions found.
+ */
+int krmsg_devcqs_poll(struct krmsg_ctx *ctx)
+{
+	struct krmsg_devcq *cq;
+	int n = 0;
+
+	list_for_each_entry(cq, &ctx->devcqs, node)
+		n += krmsg_devcq_poll(cq, KRMSG_WC_BATCH);
+	return n;
+}
+
+/**
+ * krmsg_devcqs_arm() - ask for a notification of the next completion
+ * @ctx: the context, locked
+ *
+ * Return: true when completions are there already: poll again.
+ */
+bool krmsg_devcqs_arm(struct krmsg_ctx *ctx)
+{
+	struct krmsg_devcq *cq;
+	bool missed = false;
+
+	list_for_each_entry(cq, &ctx->devcqs, node) {
+		if (READ_ONCE(cq->armed))
+			continue;
+		WRITE_ONCE(cq->armed, true);
+		if (ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP |
+				     IB_CQ_REPORT_MISSED_EVENTS) > 0)
+			missed = true;
+	}
+	return missed;
+}
+
+static struct krmsg_devcq *devcq_create(struct krmsg_ctx *ctx,
+					struct krmsg_dev *dev, u32 cqes)
+{
+	struct ib_cq_init_attr attr = {
+		.cqe = min(max_t(u32, cqes, DEVCQ_MIN), dev->max_cqe),
+		.comp_vector = raw_smp_processor_id() %
+			       max(dev->ib->num_comp_vectors, 1),
+	};
+	struct krmsg_devcq *cq;
+
+	if (attr.cqe < cqes)
+		return ERR_PTR(-ENOSPC);
+	cq = kzalloc(sizeof(*cq), GFP_KERNEL_ACCOUNT);
+	if (!cq)
+		return ERR_PTR(-ENOMEM);
+	cq->ctx = ctx;
+	cq->dev = dev;
+	cq->size = attr.cqe;
+	irq_poll_init(&cq->iop, KRMSG_WC_BATCH * 4, devcq_irq_poll);
+	cq->cq = ib_create_cq(dev->ib, devcq_handler, devcq_event, cq, &attr);
+	if (IS_ERR(cq->cq)) {
+		struct ib_cq *err = cq->cq;
+
+		irq_poll_disable(&cq->iop);
+		kfree(cq);
+		return ERR_CAST(err);
+	}
+	return cq;
+}
+
+/**
+ * krmsg_devcq_get() - room for a QP's completions
+ * @ctx: the context; its mutex is held
+ * @dev: the device
+ * @cqes: completions that the QP's queues can hold, with drain markers
+ *
+ * Takes a CQ that has the room, else makes one. Sleeps.
+ *
+ * Return: the CQ, or an error pointer.
+ */
+struct krmsg_devcq *krmsg_devcq_get(struct krmsg_ctx *ctx,
+				    struct krmsg_dev *dev, u32 cqes)
+{
+	struct krmsg_devcq *cq;
+
+	lockdep_assert_held(&ctx->mutex);
+	list_for_each_entry(cq, &ctx->devcqs, node) {
+		if (cq->dev == dev && cq->size - cq->used >= cqes) {
+			cq->used += cqes;
+			return cq;
+		}
+	}
+	cq = devcq_create(ctx, dev, cqes);
+	if (IS_ERR(cq))
+		return cq;
+	cq->used = cqes;
+	krmsg_lock(ctx);
+	list_add_tail(&cq->node, &ctx->devcqs);
+	krmsg_devcqs_arm(ctx);
+	krmsg_unlock(ctx);
+	return cq;
+}
+
+/**
+ * krmsg_devcq_put() - give back a QP's room
+ * @cq: from krmsg_devcq_get(); the context's mutex is held
+ * @cqes: as given there
+ *
+ * The CQ stays: it is freed with the context or the device.
+ */
+void krmsg_devcq_put(struct krmsg_devcq *cq, u32 cqes)
+{
+	lockdep_assert_held(&cq->ctx->mutex);
+	cq->used -= cqes;
+}
+
+static void run_softirqs(struct work_struct *work)
+{
+	local_bh_disable();
+	local_bh_enable();
+}
+
+static void run_softirqs_everywhere(void)
+{
+	struct work_struct work;
+	int cpu;
+
+	INIT_WORK_ONSTACK(&work, run_softirqs);
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		schedule_work_on(cpu, &work);
+		flush_work(&work);
+	}
+	cpus_read_unlock();
+	destroy_work_on_stack(&work);
+}
+
+/**
+ * krmsg_devcq_free_all() - destroy the CQs of a context on a device
+ * @ctx: the context; its mutex is held, no QP uses them any more
+ * @dev: the device, NULL for all
+ *
+ * Some devices' CQ code may still have a tasklet pending that calls our
+ * handler; let each CPU run its softirqs before the memory goes. Sleeps.
+ */
+void krmsg_devcq_free_all(struct krmsg_ctx *ctx, struct krmsg_dev *dev)
+{
+	struct krmsg_devcq *cq, *tmp;
+	LIST_HEAD(gone);
+
+	lockdep_assert_held(&ctx->mutex);
+	krmsg_lock(ctx);
+	list_for_each_entry_safe(cq, tmp, &ctx->devcqs, node)
+		if (!dev || cq->dev == dev)
+			list_move(&cq->node, &gone);
+	krmsg_unlock(ctx);
+	if (list_empty(&gone))
+		return;
+	run_softirqs_everywhere();
+	list_for_each_entry_safe(cq, tmp, &gone, node) {
+		irq_poll_disable(&cq->iop);
+		ib_destroy_cq(cq->cq);
+		kfree(cq);
+	}
+}

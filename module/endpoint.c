@@ -1,0 +1,709 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Endpoints: their life from the first call to the last event. State changes
+ * happen in krmsg_ep_trigger() alone, under ctx->lock. The end is always the
+ * same: the work below drains and destroys the lanes, then ends each request
+ * that is left, then tells CLOSED.
+ */
+#include "verbs.h"
+
+static void ep_free_work(struct work_struct *work)
+{
+	struct krmsg_ep *ep = container_of(work, struct krmsg_ep, free_work);
+	struct krmsg_ctx *ctx = ep->ctx;
+
+	mutex_destroy(&ep->mutex);
+	kvfree(ep);
+	krmsg_ctx_put(ctx);
+}
+
+static void ep_free(struct krmsg_owner *own)
+{
+	struct krmsg_ep *ep = container_of(own, struct krmsg_ep, own);
+
+	/* the last reference may go in a softirq */
+	queue_work(krmsg_ep_wq, &ep->free_work);
+}
+
+static s32 timeout_stage(const struct krmsg_ep *ep)
+{
+	switch (ep->state) {
+	case KRMSG_S_RESOLVING:
+		return KRMSG_STAGE_RESOLVE_ADDR;
+	case KRMSG_S_CONNECTING:
+		return KRMSG_STAGE_CONNECT;
+	case KRMSG_S_HELLO:
+		return KRMSG_STAGE_HELLO;
+	default:
+		return KRMSG_STAGE_CLOSE;
+	}
+}
+
+/* Connecting, or closing, has taken as long as it may. */
+static void limit_work(struct work_struct *work)
+{
+	struct krmsg_ep *ep = container_of(to_delayed_work(work),
+					   struct krmsg_ep, limit_work);
+
+	krmsg_lock(ep->ctx);
+	if (ep->state != KRMSG_S_OPEN && !krmsg_state_ending(ep->state))
+		krmsg_ep_fault(ep, -ETIMEDOUT, timeout_stage(ep), NULL);
+	krmsg_unlock(ep->ctx);
+	krmsg_ep_put(ep);
+}
+
+/**
+ * krmsg_ep_set_limit() - end an endpoint unless it is open in time
+ * @ep: the endpoint
+ * @ms: milliseconds; connecting and closing each have theirs
+ */
+void krmsg_ep_set_limit(struct krmsg_ep *ep, u32 ms)
+{
+	krmsg_ep_get(ep);
+	if (mod_delayed_work(krmsg_ep_wq, &ep->limit_work,
+			     msecs_to_jiffies(ms)))
+		krmsg_ep_put(ep);
+}
+
+static void init_lists(struct krmsg_ep *ep)
+{
+	u32 i;
+
+	INIT_LIST_HEAD(&ep->req_node);
+	INIT_LIST_HEAD(&ep->node);
+	INIT_LIST_HEAD(&ep->dirty_node);
+	INIT_LIST_HEAD(&ep->ack_node);
+	INIT_LIST_HEAD(&ep->short_node);
+	INIT_LIST_HEAD(&ep->sendq);
+	INIT_LIST_HEAD(&ep->offering);
+	INIT_LIST_HEAD(&ep->free_mrs);
+	INIT_LIST_HEAD(&ep->order);
+	INIT_LIST_HEAD(&ep->free_psegs);
+	INIT_LIST_HEAD(&ep->pulls);
+	INIT_LIST_HEAD(&ep->dones);
+	for (i = 0; i < ARRAY_SIZE(ep->psegs); i++)
+		list_add_tail(&ep->psegs[i].node, &ep->free_psegs);
+	for (i = 0; i < KRMSG_WINDOW; i++) {
+		INIT_LIST_HEAD(&ep->rxmsg[i].order);
+		INIT_LIST_HEAD(&ep->rxmsg[i].wait);
+	}
+}
+
+/**
+ * krmsg_ep_alloc() - make an endpoint
+ * @ctx: its context, or for now that of its listener
+ * @active: this side connects
+ *
+ * Return: the endpoint with one reference, which krmsg_ep_end_work() drops;
+ * NULL without memory. Sleeps.
+ */
+struct krmsg_ep *krmsg_ep_alloc(struct krmsg_ctx *ctx, bool active)
+{
+	struct krmsg_ep *ep = kvzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
+
+	if (!ep)
+		return NULL;
+	krmsg_owner_init(&ep->own, krmsg_rx_popped, ep_free);
+	mutex_init(&ep->mutex);
+	init_lists(ep);
+	krmsg_bufq_init(&ep->own_bufq);
+	ep->bufq = &ep->own_bufq;
+	ep->active = active;
+	ep->slot = -1;
+	ep->state = active ? KRMSG_S_RESOLVING : KRMSG_S_REQUESTED;
+	ep->evslot.dead = true;
+	/* HELLO goes before any grant */
+	ep->slots.limit = 1;
+	INIT_WORK(&ep->end_work, krmsg_ep_end_work);
+	INIT_WORK(&ep->lane_work, krmsg_lane_work);
+	INIT_WORK(&ep->free_work, ep_free_work);
+	INIT_DELAYED_WORK(&ep->limit_work, limit_work);
+	krmsg_lane_init(&ep->msg, ep, KRMSG_LANE_MESSAGE);
+	krmsg_lane_init(&ep->data, ep, KRMSG_LANE_DATA);
+	krmsg_ctx_get(ctx);
+	ep->ctx = ctx;
+	krmsg_lock(ctx);
+	ctx->nr_eps++;
+	krmsg_unlock(ctx);
+	return ep;
+}
+
+static int bad_config(struct krmsg_ctx *caller, const char *what, u32 given,
+		      u32 low, u32 high)
+{
+	return krmsg_fail(caller, -EINVAL, KRMSG_STAGE_ARGUMENT, given, high,
+			  "config.%s is %u, allowed is %u to %u", what, given,
+			  low, high);
+}
+
+static u32 default_credit(const struct krmsg_ctx *ctx)
+{
+	return max_t(u32, ctx->ring.cq_bytes / 32, KRMSG_MIN_CREDIT);
+}
+
+/**
+ * krmsg_ep_check_config() - check an endpoint's configuration
+ * @caller: the context whose call it is
+ * @ctx: the context it is for, ready
+ * @cfg: the configuration; defaults are filled in
+ *
+ * Return: 0, -EINVAL or -EOPNOTSUPP with a reason.
+ */
+int krmsg_ep_check_config(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
+			  struct krmsg_ep_config *cfg)
+{
+	if (cfg->flags & ~(KRMSG_EPF_ANNOUNCE | KRMSG_EPF_EAGER_LIMIT))
+		return krmsg_fail(caller, -EOPNOTSUPP, KRMSG_STAGE_ARGUMENT,
+				  cfg->flags, KRMSG_EPF_ANNOUNCE |
+				  KRMSG_EPF_EAGER_LIMIT,
+				  "config.flags has unknown bits: %#x",
+				  cfg->flags);
+	if (cfg->reserved[0] || cfg->reserved[1])
+		return krmsg_fail(caller, -EINVAL, KRMSG_STAGE_ARGUMENT, 1, 0,
+				  "config.reserved is not zero");
+	if (!(cfg->flags & KRMSG_EPF_EAGER_LIMIT)) {
+		if (cfg->eager_limit)
+			return krmsg_fail(caller, -EINVAL, KRMSG_STAGE_ARGUMENT,
+					  cfg->eager_limit, 0,
+					  "config.eager_limit is set without KRMSG_EPF_EAGER_LIMIT");
+		cfg->eager_limit = KRMSG_DEF_EAGER;
+	}
+	cfg->slots = cfg->slots ?: KRMSG_DEF_SLOTS;
+	cfg->credit_bytes = cfg->credit_bytes ?: default_credit(ctx);
+	cfg->max_sends = cfg->max_sends ?: KRMSG_DEF_MAX_SENDS;
+	cfg->connect_ms = cfg->connect_ms ?: KRMSG_DEF_CONNECT_MS;
+	cfg->linger_ms = cfg->linger_ms ?: KRMSG_DEF_LINGER_MS;
+	if (cfg->slots < KRMSG_MIN_SLOTS || cfg->slots > KRMSG_MAX_SLOTS)
+		return bad_config(caller, "slots", cfg->slots, KRMSG_MIN_SLOTS,
+				  KRMSG_MAX_SLOTS);
+	if (cfg->credit_bytes < KRMSG_MIN_CREDIT ||
+	    cfg->credit_bytes > ctx->ring.cq_bytes)
+		return bad_config(caller, "credit_bytes", cfg->credit_bytes,
+				  KRMSG_MIN_CREDIT, ctx->ring.cq_bytes);
+	if (cfg->max_sends > KRMSG_MAX_REQS)
+		return bad_config(caller, "max_sends", cfg->max_sends, 1,
+				  KRMSG_MAX_REQS);
+	if (cfg->connect_ms > KRMSG_MAX_MS)
+		return bad_config(caller, "connect_ms", cfg->connect_ms, 1,
+				  KRMSG_MAX_MS);
+	if (cfg->linger_ms > KRMSG_MAX_MS)
+		return bad_config(caller, "linger_ms", cfg->linger_ms, 1,
+				  KRMSG_MAX_MS);
+	if (cfg->pool && !krmsg_pool_find(ctx, cfg->pool))
+		return krmsg_fail(caller, -ENOENT, KRMSG_STAGE_ARGUMENT, cfg->pool,
+				  0, "config.pool %#x is no pool of this context",
+				  cfg->pool);
+	return 0;
+}
+
+static u32 ring_units(const struct krmsg_ep_config *cfg)
+{
+	return cfg->credit_bytes / KRMSG_UNIT + KRMSG_UNITS_EVENT;
+}
+
+static int take_ring_space(struct krmsg_ep *ep, struct krmsg_ctx *ctx)
+{
+	u32 units = ring_units(&ep->cfg);
+	int err = 0;
+
+	krmsg_lock(ctx);
+	krmsg_reap(ctx);
+	if (ctx->dead)
+		err = -ESHUTDOWN;
+	else if (!krmsg_cq_promise(&ctx->cq, units))
+		err = -ENOSPC;
+	if (!err) {
+		ep->credit_held = true;
+		ep->evslot.dead = false;
+		krmsg_grant_init(&ep->credit_grant,
+				 ep->cfg.credit_bytes / KRMSG_UNIT);
+		krmsg_grant_init(&ep->slot_grant, ep->cfg.slots);
+		if (ep->pool) {
+			ep->bufq = &ep->pool->bufq;
+			ep->pool->users++;
+			krmsg_owner_get(&ep->pool->own);
+		}
+		list_add_tail(&ep->node, &ctx->eps);
+	}
+	krmsg_unlock(ctx);
+	return err;
+}
+
+/**
+ * krmsg_ep_adopt() - give an endpoint to a context
+ * @ep: the endpoint, its mutex is held; passive ones leave their listener's
+ * @ctx: the context; its mutex is held
+ * @cfg: checked configuration
+ *
+ * Reserves ring space and an id. Undone by krmsg_ep_disown(), or by the end.
+ *
+ * Return: 0, -ENOSPC or -ESHUTDOWN.
+ */
+int krmsg_ep_adopt(struct krmsg_ep *ep, struct krmsg_ctx *ctx,
+		   const struct krmsg_ep_config *cfg)
+{
+	struct krmsg_ctx *old = ep->ctx;
+	int err;
+
+	ep->cfg = *cfg;
+	if (cfg->pool)
+		ep->pool = krmsg_pool_find(ctx, cfg->pool);
+	if (old != ctx) {
+		krmsg_ctx_get(ctx);
+		krmsg_lock(ctx);
+		ctx->nr_eps++;
+		krmsg_unlock(ctx);
+		ep->ctx = ctx;
+		krmsg_lock(old);
+		if (!--old->nr_eps)
+			wake_up_all(&old->unused);
+		krmsg_unlock(old);
+		krmsg_ctx_put(old);
+	}
+	err = take_ring_space(ep, ctx);
+	if (err) {
+		ep->pool = NULL;
+		return err;
+	}
+	err = krmsg_obj_add(ctx, &ep->obj, KRMSG_OBJ_ENDPOINT);
+	if (err)
+		krmsg_ep_disown(ep);
+	return err;
+}
+
+/* Give back what adopt has taken; the records that are unread stay. */
+static void give_ring_space(struct krmsg_ep *ep, u32 spent)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+
+	if (ep->credit_held)
+		krmsg_cq_forget(&ctx->cq, ep->credit_grant.capacity -
+				ep->credit_unread - spent);
+	ep->credit_held = false;
+	if (ep->pool) {
+		ep->pool->users--;
+		krmsg_owner_put(&ep->pool->own);
+	}
+	ep->pool = NULL;
+	ep->bufq = &ep->own_bufq;
+	list_del_init(&ep->node);
+}
+
+/**
+ * krmsg_ep_disown() - undo krmsg_ep_adopt() of an endpoint that never lived
+ * @ep: the endpoint; ctx->mutex and ep->mutex are held
+ */
+void krmsg_ep_disown(struct krmsg_ep *ep)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+
+	if (ep->obj.id)
+		krmsg_obj_del(ctx, &ep->obj);
+	ep->obj.id = 0;
+	krmsg_lock(ctx);
+	if (ep->credit_held) {
+		if (!ep->evslot.dead)
+			krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_EVENT);
+		ep->evslot.dead = true;
+		give_ring_space(ep, 0);
+	}
+	krmsg_unlock(ctx);
+}
+
+/**
+ * krmsg_ep_dirty() - an endpoint may have something to send
+ * @ep: the endpoint, locked; krmsg_commit() flushes it
+ */
+void krmsg_ep_dirty(struct krmsg_ep *ep)
+{
+	if (!list_empty(&ep->dirty_node))
+		return;
+	krmsg_ep_get(ep);
+	list_add_tail(&ep->dirty_node, &ep->ctx->dirty);
+}
+
+/**
+ * krmsg_ep_event() - tell the process what has happened to an endpoint
+ * @ep: the endpoint, locked
+ * @bits: KRMSG_EV_...
+ *
+ * Events that the process has not consumed yet are merged.
+ */
+void krmsg_ep_event(struct krmsg_ep *ep, u32 bits)
+{
+	struct krmsg_event *ev = &ep->evslot.ev;
+	const struct krmsg_why *why = &ep->why;
+
+	ev->events |= bits;
+	ev->acked = ep->tx.base;
+	if (bits & KRMSG_EV_OPEN) {
+		ev->private_len = ep->peer_private_len;
+		memcpy(ev->private_data, ep->peer_private, KRMSG_PRIVATE_MAX);
+	}
+	if (bits & KRMSG_EV_CLOSED) {
+		ev->error = why->error;
+		ev->stage = why->stage;
+		ev->wc_status = why->wc_status;
+		ev->vendor_err = why->vendor_err;
+		ev->reject_code = why->reject_code;
+		if (why->private_len) {
+			ev->private_len = why->private_len;
+			memcpy(ev->private_data, why->private_data,
+			       KRMSG_PRIVATE_MAX);
+		}
+	}
+	krmsg_event(ep->ctx, &ep->evslot, ep->obj.id, ep->cfg.user_data,
+		    &ep->own);
+}
+
+static void queue_end(struct krmsg_ep *ep)
+{
+	ep->msg.ready = false;
+	ep->data.ready = false;
+	if (ep->end_queued || ep->accepting)
+		return;
+	ep->end_queued = true;
+	queue_work(krmsg_ep_wq, &ep->end_work);
+}
+
+/**
+ * krmsg_ep_trigger() - change an endpoint's state
+ * @ep: the endpoint, locked
+ * @t: what has happened
+ *
+ * Return: false when that means nothing in its state.
+ */
+bool krmsg_ep_trigger(struct krmsg_ep *ep, enum krmsg_trigger t)
+{
+	int next = krmsg_state_next(ep->state, t);
+
+	lockdep_assert_held(&ep->ctx->lock);
+	if (next == KRMSG_S_IGNORE)
+		return false;
+	ep->state = next;
+	if (next == KRMSG_S_DRAINING)
+		queue_end(ep);
+	return true;
+}
+
+/* Both sides have said all, only the last acknowledgements are missing. */
+static bool said_all(const struct krmsg_ep *ep)
+{
+	return ep->state == KRMSG_S_CLOSING && ep->fin_sent && ep->fin_rcvd &&
+	       !ep->nr_sends && ep->rx.base == ep->rx.next;
+}
+
+/**
+ * krmsg_ep_fault() - something has broken an endpoint
+ * @ep: the endpoint, locked
+ * @error: negative errno
+ * @stage: KRMSG_STAGE_...
+ * @wc: the completion that tells it, or NULL
+ *
+ * The first reason counts.
+ */
+void krmsg_ep_fault(struct krmsg_ep *ep, s32 error, u32 stage,
+		    const struct ib_wc *wc)
+{
+	if (said_all(ep)) {
+		krmsg_ep_trigger(ep, KRMSG_T_FINS);
+		return;
+	}
+	if (!krmsg_ep_trigger(ep, KRMSG_T_FAULT))
+		return;
+	ep->why.error = error;
+	ep->why.stage = stage;
+	if (wc) {
+		ep->why.wc_status = wc->status;
+		ep->why.vendor_err = wc->vendor_err;
+	}
+	pr_debug("krmsg: endpoint %x: stage %u error %d wc %u\n", ep->obj.id,
+		 stage, error, ep->why.wc_status);
+}
+
+/**
+ * krmsg_ep_abort() - this side drops an endpoint
+ * @ep: the endpoint, locked
+ * @error: negative errno for its last event
+ */
+void krmsg_ep_abort(struct krmsg_ep *ep, s32 error)
+{
+	if (!krmsg_ep_trigger(ep, KRMSG_T_ABORT))
+		return;
+	ep->own_end = true;
+	ep->why.error = error;
+	ep->why.stage = KRMSG_STAGE_CLOSE;
+}
+
+/**
+ * krmsg_ep_open() - an endpoint has become open
+ * @ep: the endpoint, locked
+ */
+void krmsg_ep_open(struct krmsg_ep *ep)
+{
+	krmsg_ep_event(ep, KRMSG_EV_OPEN);
+	krmsg_ep_dirty(ep);
+}
+
+/**
+ * krmsg_ep_end_accept() - ACCEPT or REJECT of a request is over
+ * @ep: the endpoint
+ * @err: 0, or why there is none
+ * @ms: time to connect
+ *
+ * What came meanwhile takes effect now.
+ */
+void krmsg_ep_end_accept(struct krmsg_ep *ep, int err, u32 ms)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+
+	krmsg_lock(ctx);
+	ep->accepting = false;
+	if (err)
+		krmsg_ep_abort(ep, err);
+	if (krmsg_state_ending(ep->state))
+		queue_end(ep);
+	else
+		krmsg_ep_set_limit(ep, ms);
+	krmsg_unlock(ctx);
+}
+
+static void end_queued(struct krmsg_ep *ep, s32 result)
+{
+	struct krmsg_req *req, *tmp;
+
+	list_for_each_entry_safe(req, tmp, &ep->sendq, node) {
+		list_del_init(&req->node);
+		ep->nr_sends--;
+		krmsg_req_end(ep->ctx, req, result);
+	}
+}
+
+/**
+ * krmsg_ep_begin_close() - close an endpoint in order
+ * @ep: the endpoint, locked
+ * @own: this side asked for it; else the peer takes nothing more
+ */
+void krmsg_ep_begin_close(struct krmsg_ep *ep, bool own)
+{
+	if (!krmsg_ep_trigger(ep, KRMSG_T_CLOSE))
+		return;
+	ep->own_end = own;
+	if (ep->state == KRMSG_S_DRAINING) {
+		ep->why.error = -ECONNABORTED;
+		ep->why.stage = KRMSG_STAGE_CLOSE;
+		return;
+	}
+	ep->fin_wanted = true;
+	ep->closing = own;
+	if (own)
+		krmsg_pull_refuse_waiting(ep);
+	else
+		end_queued(ep, -EPIPE);
+	krmsg_ep_set_limit(ep, ep->cfg.linger_ms);
+	krmsg_ep_dirty(ep);
+}
+
+/**
+ * krmsg_ep_close_step() - is an orderly close complete?
+ * @ep: the endpoint, locked
+ */
+void krmsg_ep_close_step(struct krmsg_ep *ep)
+{
+	bool now;
+
+	if (!said_all(ep) || !ep->fin_acked || !list_empty(&ep->dones) ||
+	    ep->msg.sb_posted != ep->msg.sb_retired ||
+	    krmsg_rx_owes(ep, &now) || krmsg_seqwin_open(&ep->tx))
+		return;
+	krmsg_ep_trigger(ep, KRMSG_T_FINS);
+}
+
+/* What a request that is left at the end is told. */
+static s32 rest_result(const struct krmsg_ep *ep, bool recv)
+{
+	if (ep->own_end)
+		return -ECONNABORTED;
+	if (ep->why.error)
+		return ep->why.error;
+	return recv ? -ENOTCONN : -EPIPE;
+}
+
+/* End what is in flight. Returns units taken out of the peer's credit. */
+static u32 end_requests(struct krmsg_ep *ep)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+	s32 result = rest_result(ep, false);
+	u32 i, spent = 0;
+
+	for (i = 0; i < ctx->nr_reqs; i++) {
+		struct krmsg_req *req = &ctx->reqs[i];
+
+		if (req->state == KRMSG_R_FLYING && req->ep == ep)
+			krmsg_req_end(ctx, req, req->result ?: result);
+	}
+	end_queued(ep, result);
+	result = rest_result(ep, true);
+	for (i = 0; i < KRMSG_WINDOW; i++) {
+		struct krmsg_rxmsg *m = &ep->rxmsg[i];
+
+		if (!list_empty(&m->wait)) {
+			list_del_init(&m->wait);
+			ep->bufq->nr_waiting--;
+		}
+		m->state = KRMSG_RX_FREE;
+		if (!m->req)
+			continue;
+		/* a RECV gave its own unit up when it was matched */
+		spent += m->req->opcode == KRMSG_OP_RECV;
+		krmsg_req_end(ctx, m->req, m->result ?: result);
+		m->req = NULL;
+	}
+	krmsg_bufq_flush(ctx, &ep->own_bufq, result);
+	return spent;
+}
+
+static void unlink_lists(struct krmsg_ep *ep)
+{
+	if (!list_empty(&ep->ack_node)) {
+		list_del_init(&ep->ack_node);
+		krmsg_ep_put(ep);
+	}
+	if (!list_empty(&ep->short_node)) {
+		list_del_init(&ep->short_node);
+		krmsg_ep_put(ep);
+	}
+}
+
+static void add_stats(struct krmsg_stats *to, const struct krmsg_stats *s)
+{
+	const u64 *from = (const u64 *)s;
+	u64 *sum = (u64 *)to;
+	u32 i;
+
+	for (i = 0; i < sizeof(*s) / sizeof(u64); i++)
+		sum[i] += from[i];
+}
+
+static void stop_lanes(struct krmsg_ep *ep)
+{
+	mutex_lock(&ep->mutex);
+	ep->torn = true;
+	mutex_unlock(&ep->mutex);
+	if (ep->data.id && ep->data.connected)
+		rdma_disconnect(ep->data.id);
+	if (ep->msg.id && ep->msg.connected)
+		rdma_disconnect(ep->msg.id);
+	krmsg_lane_drain(&ep->data);
+	krmsg_lane_drain(&ep->msg);
+	krmsg_lane_destroy_qp(&ep->data);
+	krmsg_lane_destroy_qp(&ep->msg);
+}
+
+static void free_lanes(struct krmsg_ep *ep)
+{
+	krmsg_offer_exit(ep);
+	krmsg_pull_exit(ep);
+	if (ep->dev) {
+		krmsg_lane_free(&ep->data);
+		krmsg_lane_free(&ep->msg);
+	}
+	if (ep->pd)
+		ib_dealloc_pd(ep->pd);
+	ep->pd = NULL;
+}
+
+/* All that the process sees of the end. */
+static void tell_end(struct krmsg_ep *ep)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+	u32 spent;
+
+	krmsg_lock(ctx);
+	unlink_lists(ep);
+	spent = end_requests(ep);
+	krmsg_ep_trigger(ep, KRMSG_T_DRAINED);
+	krmsg_ep_event(ep, KRMSG_EV_CLOSED);
+	give_ring_space(ep, spent);
+	add_stats(&ctx->stats, &ep->stats);
+	krmsg_unlock(ctx);
+}
+
+/**
+ * krmsg_ep_end_work() - end an endpoint
+ * @work: its end_work
+ *
+ * Runs once. Waits until the device is done with everything, so that no buffer
+ * goes back to the process while it could still be written.
+ */
+void krmsg_ep_end_work(struct work_struct *work)
+{
+	struct krmsg_ep *ep = container_of(work, struct krmsg_ep, end_work);
+	struct krmsg_ctx *ctx = ep->ctx;
+	struct net *net = NULL;
+
+	stop_lanes(ep);
+	if (cancel_delayed_work_sync(&ep->limit_work))
+		krmsg_ep_put(ep);
+	krmsg_session_del(ep);
+	krmsg_listener_forget(ep);
+	mutex_lock(&ctx->mutex);
+	if (ep->obj.id && ep->obj.type == KRMSG_OBJ_ENDPOINT)
+		krmsg_obj_del(ctx, &ep->obj);
+	mutex_lock(&ep->mutex);
+	free_lanes(ep);
+	mutex_unlock(&ep->mutex);
+	mutex_unlock(&ctx->mutex);
+	tell_end(ep);
+	if (ep->lane_port)
+		net = ep->msg.id->route.addr.dev_addr.net;
+	if (net)
+		krmsg_session_net_put(net);
+	if (ep->data.id)
+		rdma_destroy_id(ep->data.id);
+	if (ep->msg.id)
+		rdma_destroy_id(ep->msg.id);
+	krmsg_lock(ctx);
+	if (!--ctx->nr_eps)
+		wake_up_all(&ctx->unused);
+	krmsg_unlock(ctx);
+	krmsg_ep_put(ep);
+}
+
+/**
+ * krmsg_ep_attach() - make an endpoint's device objects and message lane
+ * @ep: the endpoint; its message lane's id has a device; ctx->mutex and
+ *	ep->mutex are held
+ *
+ * Return: 0 or a negative errno; what was made is freed at the end. Sleeps.
+ */
+int krmsg_ep_attach(struct krmsg_ep *ep)
+{
+	struct ib_device *ib = ep->msg.id->device;
+	int err;
+
+	err = krmsg_dev_attach(ep->ctx, ib, &ep->slot);
+	if (err)
+		return err;
+	ep->dev = ep->ctx->devs[ep->slot];
+	ep->pd = ib_alloc_pd(ib, 0);
+	if (IS_ERR(ep->pd)) {
+		err = PTR_ERR(ep->pd);
+		ep->pd = NULL;
+		return err;
+	}
+	return krmsg_lane_create(&ep->msg);
+}
+
+/**
+ * krmsg_eps_add_stats() - add up what a context's endpoints did
+ * @ctx: the context, locked
+ * @out: gets the sums
+ */
+void krmsg_eps_add_stats(struct krmsg_ctx *ctx, struct krmsg_counters *out)
+{
+	struct krmsg_ep *ep;
+
+	list_for_each_entry(ep, &ctx->eps, node)
+		krmsg_add_stats(out, &ep->stats);
+}

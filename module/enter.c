@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * ENTER: submit, then wait for records by polling the device and by sleeping;
+ * poll(); and the two timers that act while no process is in here: one for
+ * acknowledgements that waited long enough, and for arming the device CQ after
+ * a spinning thread has left it unarmed; one that looks whether the process has
+ * consumed records that a peer waits for.
+ */
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+
+#include "verbs.h"
+
+static enum hrtimer_restart ack_timer(struct hrtimer *t)
+{
+	struct krmsg_ctx *ctx = container_of(t, struct krmsg_ctx, ack_timer);
+	struct krmsg_ep *ep, *tmp;
+
+	krmsg_lock(ctx);
+	list_for_each_entry_safe(ep, tmp, &ctx->ack_due, ack_node) {
+		list_del_init(&ep->ack_node);
+		ep->ack_now = true;
+		krmsg_ep_dirty(ep);
+		krmsg_ep_put(ep);
+	}
+	if (!test_bit(0, &ctx->spinning))
+		while (krmsg_devcqs_arm(ctx))
+			krmsg_devcqs_poll(ctx);
+	krmsg_unlock(ctx);
+	return HRTIMER_NORESTART;
+}
+
+static void start_ack_timer(struct krmsg_ctx *ctx)
+{
+	if (!hrtimer_is_queued(&ctx->ack_timer))
+		hrtimer_start(&ctx->ack_timer, ns_to_ktime(KRMSG_ACK_DELAY_NS),
+			      HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * krmsg_ack_later() - acknowledge soon, if no frame does it before
+ * @ep: the endpoint, locked
+ */
+void krmsg_ack_later(struct krmsg_ep *ep)
+{
+	if (!list_empty(&ep->ack_node))
+		return;
+	krmsg_ep_get(ep);
+	list_add_tail(&ep->ack_node, &ep->ctx->ack_due);
+	start_ack_timer(ep->ctx);
+}
+
+static bool is_short(const struct krmsg_ep *ep)
+{
+	return krmsg_grant_peer_left(&ep->credit_grant) <
+	       ep->credit_grant.capacity / 4 && ep->credit_unread &&
+	       krmsg_state_live(ep->state);
+}
+
+static enum hrtimer_restart credit_timer(struct hrtimer *t)
+{
+	struct krmsg_ctx *ctx = container_of(t, struct krmsg_ctx, credit_timer);
+	struct krmsg_ep *ep, *tmp;
+	bool again;
+
+	krmsg_lock(ctx);
+	if (!ctx->dead)
+		krmsg_reap(ctx);
+	list_for_each_entry_safe(ep, tmp, &ctx->short_eps, short_node) {
+		if (!ctx->dead && is_short(ep))
+			continue;
+		list_del_init(&ep->short_node);
+		krmsg_ep_dirty(ep);
+		krmsg_ep_put(ep);
+	}
+	again = !list_empty(&ctx->short_eps);
+	if (!again)
+		krmsg_ring_flags(ctx, 0, KRMSG_RING_NEED_ENTER);
+	krmsg_unlock(ctx);
+	if (!again)
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(t, ns_to_ktime(KRMSG_CREDIT_TICK_NS));
+	return HRTIMER_RESTART;
+}
+
+/**
+ * krmsg_watch_credit() - see to it that a peer short of credit gets it
+ * @ep: the endpoint, locked
+ *
+ * The process may consume records without a system call. It is asked to make
+ * one, and a timer looks in case it does not.
+ */
+void krmsg_watch_credit(struct krmsg_ep *ep)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+
+	if (!list_empty(&ep->short_node) || !is_short(ep) || ctx->dead)
+		return;
+	krmsg_ep_get(ep);
+	list_add_tail(&ep->short_node, &ctx->short_eps);
+	krmsg_ring_flags(ctx, KRMSG_RING_NEED_ENTER, 0);
+	/* pairs with the process's fence between storing cq_head and loading
+	 * flags: one of us sees the other's store
+	 */
+	smp_mb();
+	krmsg_reap(ctx);
+	if (!hrtimer_active(&ctx->credit_timer))
+		hrtimer_start(&ctx->credit_timer,
+			      ns_to_ktime(KRMSG_CREDIT_TICK_NS),
+			      HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * krmsg_ctx_verbs_init() - prepare the verbs half of a new context
+ * @ctx: the context
+ */
+void krmsg_ctx_verbs_init(struct krmsg_ctx *ctx)
+{
+	hrtimer_init(&ctx->ack_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
+	ctx->ack_timer.function = ack_timer;
+	hrtimer_init(&ctx->credit_timer, CLOCK_MONOTONIC,
+		     HRTIMER_MODE_REL_SOFT);
+	ctx->credit_timer.function = credit_timer;
+}
+
+/**
+ * krmsg_timers_exit() - stop a dead context's timers
+ * @ctx: the context, without endpoints; not locked
+ */
+void krmsg_timers_exit(struct krmsg_ctx *ctx)
+{
+	hrtimer_cancel(&ctx->ack_timer);
+	hrtimer_cancel(&ctx->credit_timer);
+}
+
+/**
+ * krmsg_ctx_verbs_exit() - undo krmsg_ctx_verbs_init()
+ * @ctx: the context, ended and about to be freed
+ */
+void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx)
+{
+	krmsg_timers_exit(ctx);
+}
+
+/* One ENTER under way. */
+struct enter {
+	struct krmsg_ctx *ctx;
+	u32 to_submit;
+	u32 min;
+	u32 submitted;
+	u32 records;
+	int err;
+};
+
+/* Submit what is left and count records. True when there is no need to wait. */
+static bool step(struct enter *e)
+{
+	struct krmsg_ctx *ctx = e->ctx;
+	int n;
+
+	if (ctx->dead || krmsg_reap(ctx)) {
+		e->err = -ESHUTDOWN;
+		return true;
+	}
+	if (e->submitted < e->to_submit) {
+		n = krmsg_submit(ctx, e->to_submit - e->submitted);
+		if (n < 0) {
+			e->err = n;
+			return true;
+		}
+		e->submitted += n;
+	}
+	krmsg_commit(ctx);
+	e->records = krmsg_cq_records(&ctx->cq);
+	return e->records >= e->min;
+}
+
+static bool locked_step(struct enter *e, bool poll)
+{
+	bool done;
+
+	krmsg_lock(e->ctx);
+	if (poll)
+		krmsg_devcqs_poll(e->ctx);
+	done = step(e);
+	krmsg_unlock(e->ctx);
+	return done;
+}
+
+/* Poll the device until records are there. Others that would spin sleep. */
+static bool spin(struct enter *e, u64 ns)
+{
+	struct krmsg_ctx *ctx = e->ctx;
+	u64 end = ktime_get_mono_fast_ns() + min_t(u64, ns, KRMSG_MAX_SPIN_NS);
+	bool done;
+	u32 i = 0;
+
+	if (test_and_set_bit(0, &ctx->spinning))
+		return false;
+	do {
+		done = locked_step(e, true);
+		if (done)
+			break;
+		cpu_relax();
+		if (need_resched())
+			cond_resched();
+	} while (++i % 4 || (ktime_get_mono_fast_ns() < end &&
+			     !signal_pending(current)));
+	clear_bit(0, &ctx->spinning);
+	smp_mb__after_atomic();
+	if (done) {
+		ctx->spins++;
+		/* most likely the next one is on its way: arm a little later */
+		krmsg_lock(ctx);
+		start_ack_timer(ctx);
+		krmsg_unlock(ctx);
+	}
+	return done;
+}
+
+/* Arm the device and look once more. */
+static bool arm_step(struct enter *e)
+{
+	struct krmsg_ctx *ctx = e->ctx;
+	bool done;
+
+	krmsg_lock(ctx);
+	if (!test_bit(0, &ctx->spinning))
+		while (krmsg_devcqs_arm(ctx))
+			krmsg_devcqs_poll(ctx);
+	done = step(e);
+	krmsg_unlock(ctx);
+	return done;
+}
+
+static int sleep_for(struct enter *e, ktime_t *deadline)
+{
+	struct krmsg_ctx *ctx = e->ctx;
+	DEFINE_WAIT(wait);
+	int err = 0;
+
+	for (;;) {
+		prepare_to_wait(&ctx->waitq, &wait, TASK_INTERRUPTIBLE);
+		if (arm_step(e))
+			break;
+		if (signal_pending(current)) {
+			err = -EINTR;
+			break;
+		}
+		ctx->sleeps++;
+		if (!schedule_hrtimeout_range(deadline, 0, HRTIMER_MODE_ABS) &&
+		    deadline) {
+			err = arm_step(e) ? 0 : -ETIME;
+			break;
+		}
+	}
+	finish_wait(&ctx->waitq, &wait);
+	return err;
+}
+
+static int wait_records(struct enter *e, const struct krmsg_enter *arg)
+{
+	bool limited = arg->flags & KRMSG_ENTER_DEADLINE;
+	ktime_t deadline = ns_to_ktime(min_t(u64, arg->deadline_ns, KTIME_MAX));
+	int err;
+
+	if ((arg->flags & KRMSG_ENTER_SPIN) && arg->spin_ns) {
+		u64 ns = arg->spin_ns;
+		u64 now = ktime_get_ns();
+
+		if (limited)
+			ns = arg->deadline_ns > now ?
+			     min(ns, arg->deadline_ns - now) : 1;
+		if (spin(e, ns))
+			return 0;
+	}
+	if (limited && ktime_get() >= deadline)
+		return arm_step(e) ? 0 : -ETIME;
+	err = sleep_for(e, limited ? &deadline : NULL);
+	return err;
+}
+
+static int check_enter(struct krmsg_ctx *ctx, const struct krmsg_enter *arg)
+{
+	if (!(arg->flags & KRMSG_ENTER_DEADLINE) && arg->deadline_ns)
+		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT,
+				  arg->deadline_ns, 0,
+				  "deadline_ns is set without KRMSG_ENTER_DEADLINE");
+	if (!(arg->flags & KRMSG_ENTER_SPIN) && arg->spin_ns)
+		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT,
+				  arg->spin_ns, 0,
+				  "spin_ns is set without KRMSG_ENTER_SPIN");
+	if (arg->min_records > ctx->cq.units)
+		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT,
+				  arg->min_records, ctx->cq.units,
+				  "min_records %u: the ring holds %u records at most",
+				  arg->min_records, ctx->cq.units);
+	return 0;
+}
+
+/**
+ * krmsg_enter() - KRMSG_IOC_ENTER
+ * @ctx: the context, ready
+ * @arg: copy of the argument
+ *
+ * Return: 0 or a negative errno with a reason. Sleeps.
+ */
+int krmsg_enter(struct krmsg_ctx *ctx, struct krmsg_enter *arg)
+{
+	struct enter e = {
+		.ctx = ctx,
+		.to_submit = arg->to_submit,
+		.min = arg->min_records,
+	};
+	int err = check_enter(ctx, arg);
+
+	if (err)
+		return err;
+	if (!locked_step(&e, false))
+		err = wait_records(&e, arg);
+	arg->out_submitted = e.submitted;
+	arg->out_records = e.records;
+	if (e.err)
+		return krmsg_fail(ctx, e.err, KRMSG_STAGE_RING, 0, 0,
+				  "the context has ended");
+	if (e.submitted)
+		return 0;
+	if (err)
+		return krmsg_fail(ctx, err, KRMSG_STAGE_NONE, e.records, e.min,
+				  err == -ETIME ?
+				  "the deadline passed with %u of %u records" :
+				  "a signal came with %u of %u records",
+				  e.records, e.min);
+	if (e.to_submit && !e.min && ctx->sq_blocked)
+		return krmsg_fail(ctx, -EAGAIN, KRMSG_STAGE_RING, e.to_submit,
+				  0, "no SQ entry could be taken: no request, ring space or room in the endpoint's queue is free; reap records first");
+	return 0;
+}
+
+/**
+ * krmsg_ctx_poll() - what poll() tells
+ * @ctx: the context; the caller has registered on ctx->waitq
+ *
+ * Return: EPOLLIN with unread records, EPOLLOUT with room in the SQ, EPOLLHUP
+ * and EPOLLERR when the context has ended.
+ */
+__poll_t krmsg_ctx_poll(struct krmsg_ctx *ctx)
+{
+	__poll_t mask = 0;
+
+	krmsg_lock(ctx);
+	if (ctx->dead) {
+		mask = EPOLLERR | EPOLLHUP;
+	} else if (ctx->ready && !krmsg_reap(ctx)) {
+		if (!test_bit(0, &ctx->spinning))
+			while (krmsg_devcqs_arm(ctx))
+				krmsg_devcqs_poll(ctx);
+		krmsg_commit(ctx);
+		if (krmsg_cq_records(&ctx->cq))
+			mask |= EPOLLIN | EPOLLRDNORM;
+		if (READ_ONCE(ctx->ring.hdr->sq_tail) - ctx->sq.head <
+		    ctx->sq.entries)
+			mask |= EPOLLOUT | EPOLLWRNORM;
+	}
+	krmsg_unlock(ctx);
+	return mask;
+}

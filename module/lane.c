@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Lanes: a queue pair with its receive slots and send frames. The message lane
+ * has as many frames as the endpoint has slots; the data lane only says hello
+ * by SEND, its queue is for READs.
+ */
+#include "verbs.h"
+
+/**
+ * krmsg_lane_init() - make a lane ready to be created
+ * @lane: the lane
+ * @ep: its endpoint
+ * @kind: KRMSG_LANE_...
+ */
+void krmsg_lane_init(struct krmsg_lane *lane, struct krmsg_ep *ep, u8 kind)
+{
+	lane->kind = KRMSG_CM_LANE;
+	lane->lane = kind;
+	lane->ep = ep;
+	lane->slot_size = KRMSG_SLOT_SIZE;
+	init_completion(&lane->send_drain.done);
+	init_completion(&lane->recv_drain.done);
+}
+
+static void *frame_alloc(struct ib_device *ib, u32 size,
+			 enum dma_data_direction dir, u64 *dma)
+{
+	void *mem = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+
+	BUILD_BUG_ON(KRMSG_SLOT_SIZE > PAGE_SIZE);
+	if (!mem)
+		return NULL;
+	*dma = ib_dma_map_single(ib, mem, size, dir);
+	if (ib_dma_mapping_error(ib, *dma)) {
+		free_page((unsigned long)mem);
+		return NULL;
+	}
+	return mem;
+}
+
+static void frame_free(struct ib_device *ib, void *mem, u32 size,
+		       enum dma_data_direction dir, u64 dma)
+{
+	if (!mem)
+		return;
+	ib_dma_unmap_single(ib, dma, size, dir);
+	free_page((unsigned long)mem);
+}
+
+static int alloc_frames(struct krmsg_lane *lane)
+{
+	struct ib_device *ib = lane->ep->dev->ib;
+	u32 i;
+
+	lane->slots = kvcalloc(lane->nr_slots, sizeof(*lane->slots),
+			       GFP_KERNEL_ACCOUNT);
+	lane->sbufs = kvcalloc(lane->nr_sbufs, sizeof(*lane->sbufs),
+			       GFP_KERNEL_ACCOUNT);
+	if (!lane->slots || !lane->sbufs)
+		return -ENOMEM;
+	for (i = 0; i < lane->nr_slots; i++) {
+		struct krmsg_slot *s = &lane->slots[i];
+
+		s->lane = lane;
+		s->cqe.done = krmsg_rx_recv;
+		s->mem = frame_alloc(ib, lane->slot_size, DMA_FROM_DEVICE,
+				     &s->dma);
+		if (!s->mem)
+			return -ENOMEM;
+		s->next = lane->repost;
+		lane->repost = s;
+		lane->nr_repost++;
+	}
+	for (i = 0; i < lane->nr_sbufs; i++) {
+		struct krmsg_sbuf *b = &lane->sbufs[i];
+
+		b->lane = lane;
+		b->cqe.done = krmsg_tx_sent;
+		b->mem = frame_alloc(ib, lane->slot_size, DMA_TO_DEVICE,
+				     &b->dma);
+		if (!b->mem)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void qp_event(struct ib_event *ev, void *arg)
+{
+	struct krmsg_lane *lane = arg;
+	struct krmsg_ep *ep = lane->ep;
+
+	/* may be hard interrupt context: leave it to completions and the CM */
+	if (ev->event == IB_EVENT_COMM_EST)
+		rdma_notify(lane->id, ev->event);
+	else
+		pr_debug("krmsg: endpoint %x lane %u: QP event %s\n",
+			 ep->obj.id, lane->lane, ib_event_msg(ev->event));
+}
+
+static int create_qp(struct krmsg_lane *lane)
+{
+	bool data = lane->lane == KRMSG_LANE_DATA;
+	struct krmsg_ep *ep = lane->ep;
+	struct ib_qp_init_attr attr = {
+		.event_handler = qp_event,
+		.qp_context = lane,
+		.send_cq = lane->devcq->cq,
+		.recv_cq = lane->devcq->cq,
+		.cap = {
+			/* one more of each for the drain marker */
+			.max_send_wr = lane->sq_size + 1,
+			.max_recv_wr = lane->nr_slots + 1,
+			.max_send_sge = data ? ep->dev->max_read_sge : 1,
+			.max_recv_sge = 1,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	int err;
+
+	err = rdma_create_qp(lane->id, ep->pd, &attr);
+	if (!err)
+		lane->qp = lane->id->qp;
+	return err;
+}
+
+/**
+ * krmsg_lane_create() - make a lane's queue pair and post its receives
+ * @lane: the lane; its id has a device, ep->pd is there
+ *
+ * ctx->mutex and ep->mutex are held. Sleeps. What was made before a failure
+ * is freed by krmsg_lane_destroy_qp() and krmsg_lane_free().
+ *
+ * Return: 0 or a negative errno.
+ */
+int krmsg_lane_create(struct krmsg_lane *lane)
+{
+	struct krmsg_ep *ep = lane->ep;
+	struct krmsg_devcq *cq;
+	int err;
+
+	if (lane->lane == KRMSG_LANE_MESSAGE) {
+		lane->nr_slots = ep->cfg.slots;
+		lane->nr_sbufs = ep->cfg.slots;
+		/* each key takes a registration and, on errors, its end */
+		lane->sq_size = lane->nr_sbufs + 4 * KRMSG_MRS;
+	} else {
+		lane->nr_slots = KRMSG_DATA_SLOTS;
+		lane->nr_sbufs = 1;
+		lane->sq_size = KRMSG_READS + 1;
+	}
+	if (lane->sq_size + 1 > ep->dev->max_qp_wr ||
+	    lane->nr_slots + 1 > ep->dev->max_qp_wr)
+		return -ENOSPC;
+	cq = krmsg_devcq_get(ep->ctx, ep->dev,
+			     lane->sq_size + lane->nr_slots + 2);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	lane->devcq = cq;
+	lane->cqes = lane->sq_size + lane->nr_slots + 2;
+	err = alloc_frames(lane);
+	if (!err)
+		err = create_qp(lane);
+	if (err)
+		return err;
+	krmsg_lock(ep->ctx);
+	err = krmsg_lane_repost(lane, true);
+	krmsg_unlock(ep->ctx);
+	return err;
+}
+
+/**
+ * krmsg_lane_repost() - post receive slots again
+ * @lane: the lane; its context is locked
+ * @all: also when there are only a few
+ *
+ * Slots count as granted to the peer from here on.
+ *
+ * Return: 0 or the error of ib_post_recv().
+ */
+int krmsg_lane_repost(struct krmsg_lane *lane, bool all)
+{
+	struct krmsg_ep *ep = lane->ep;
+	struct ib_recv_wr wr[16];
+	struct ib_sge sge[16];
+	int err;
+	u32 n;
+
+	if (!all && lane->nr_repost < DIV_ROUND_UP(lane->nr_slots, 8))
+		return 0;
+	while (lane->repost) {
+		for (n = 0; n < ARRAY_SIZE(wr) && lane->repost; n++) {
+			struct krmsg_slot *s = lane->repost;
+
+			lane->repost = s->next;
+			sge[n].addr = s->dma;
+			sge[n].length = lane->slot_size;
+			sge[n].lkey = ep->pd->local_dma_lkey;
+			wr[n].wr_cqe = &s->cqe;
+			wr[n].sg_list = &sge[n];
+			wr[n].num_sge = 1;
+			wr[n].next = NULL;
+			if (n)
+				wr[n - 1].next = &wr[n];
+		}
+		lane->nr_repost -= n;
+		err = ib_post_recv(lane->qp, wr, NULL);
+		if (err)
+			return err;
+		if (lane->lane == KRMSG_LANE_MESSAGE && lane->ready)
+			krmsg_grant_give(&ep->slot_grant, n);
+	}
+	return 0;
+}
+
+/**
+ * krmsg_slot_done() - a slot's frame has been taken in
+ * @slot: the slot; its context is locked
+ */
+void krmsg_slot_done(struct krmsg_slot *slot)
+{
+	struct krmsg_lane *lane = slot->lane;
+
+	slot->next = lane->repost;
+	lane->repost = slot;
+	lane->nr_repost++;
+}
+
+static s32 wc_errno(enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RESP_TIMEOUT_ERR:
+		return -ETIMEDOUT;
+	case IB_WC_LOC_LEN_ERR:
+	case IB_WC_REM_ACCESS_ERR:
+	case IB_WC_REM_INV_REQ_ERR:
+	case IB_WC_REM_OP_ERR:
+	case IB_WC_RNR_RETRY_EXC_ERR:
+		return -EPROTO;
+	case IB_WC_REM_ABORT_ERR:
+		return -ECONNRESET;
+	default:
+		return -EIO;
+	}
+}
+
+/**
+ * krmsg_wc_failed() - look at the status of a completion
+ * @lane: where it came from; its context is locked
+ * @wc: the completion
+ *
+ * Return: true when it failed; the endpoint then ends. A flushed one is only
+ * the echo of another failure, or of the end.
+ */
+bool krmsg_wc_failed(struct krmsg_lane *lane, const struct ib_wc *wc)
+{
+	if (likely(wc->status == IB_WC_SUCCESS))
+		return false;
+	if (wc->status != IB_WC_WR_FLUSH_ERR)
+		krmsg_ep_fault(lane->ep, wc_errno(wc->status),
+			       KRMSG_STAGE_TRANSFER, wc);
+	return true;
+}
+
+static void drain_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct krmsg_drain *d = container_of(wc->wr_cqe, struct krmsg_drain,
+					     cqe);
+
+	complete(&d->done);
+}
+
+static void drain_wait(struct krmsg_ctx *ctx, struct krmsg_drain *d)
+{
+	while (!wait_for_completion_timeout(&d->done, msecs_to_jiffies(5))) {
+		krmsg_lock(ctx);
+		krmsg_devcqs_poll(ctx);
+		krmsg_unlock(ctx);
+	}
+}
+
+/**
+ * krmsg_lane_drain() - stop a lane, and wait until nothing of it is in flight
+ * @lane: the lane; ep->mutex is held
+ *
+ * Moves the QP to the error state and waits for a marker behind everything on
+ * each queue. After that the device touches no buffer of this lane's work
+ * requests. Sleeps.
+ */
+void krmsg_lane_drain(struct krmsg_lane *lane)
+{
+	struct krmsg_ctx *ctx = lane->ep->ctx;
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_rdma_wr swr = {
+		.wr = {
+			.wr_cqe = &lane->send_drain.cqe,
+			.opcode = IB_WR_RDMA_WRITE,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+	};
+	struct ib_recv_wr rwr = { .wr_cqe = &lane->recv_drain.cqe };
+	int serr, rerr;
+
+	if (!lane->qp)
+		return;
+	if (WARN_ON_ONCE(ib_modify_qp(lane->qp, &attr, IB_QP_STATE)))
+		return;
+	lane->send_drain.cqe.done = drain_done;
+	lane->recv_drain.cqe.done = drain_done;
+	krmsg_lock(ctx);
+	lane->ready = false;
+	serr = ib_post_send(lane->qp, &swr.wr, NULL);
+	rerr = ib_post_recv(lane->qp, &rwr, NULL);
+	krmsg_unlock(ctx);
+	if (!serr)
+		drain_wait(ctx, &lane->send_drain);
+	if (!rerr)
+		drain_wait(ctx, &lane->recv_drain);
+}
+
+/**
+ * krmsg_lane_destroy_qp() - destroy a lane's queue pair
+ * @lane: the lane, drained; ep->mutex is held
+ */
+void krmsg_lane_destroy_qp(struct krmsg_lane *lane)
+{
+	if (!lane->qp)
+		return;
+	rdma_destroy_qp(lane->id);
+	lane->qp = NULL;
+}
+
+/**
+ * krmsg_lane_free() - free a lane's memory
+ * @lane: the lane, without a queue pair; ctx->mutex and ep->mutex are held
+ */
+void krmsg_lane_free(struct krmsg_lane *lane)
+{
+	struct krmsg_dev *dev = lane->ep->dev;
+	u32 i;
+
+	for (i = 0; lane->slots && i < lane->nr_slots; i++)
+		frame_free(dev->ib, lane->slots[i].mem, lane->slot_size,
+			   DMA_FROM_DEVICE, lane->slots[i].dma);
+	for (i = 0; lane->sbufs && i < lane->nr_sbufs; i++)
+		frame_free(dev->ib, lane->sbufs[i].mem, lane->slot_size,
+			   DMA_TO_DEVICE, lane->sbufs[i].dma);
+	kvfree(lane->slots);
+	kvfree(lane->sbufs);
+	lane->slots = NULL;
+	lane->sbufs = NULL;
+	if (lane->devcq)
+		krmsg_devcq_put(lane->devcq, lane->cqes);
+	lane->devcq = NULL;
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Requests: taken from the submission queue, started, and ended exactly once.
+ * They come from a pool that SETUP has allocated, so that the data path does
+ * not allocate.
+ */
+#include <linux/highmem.h>
+
+#include "verbs.h"
+
+/**
+ * krmsg_reqs_alloc() - make a context's requests
+ * @ctx: the context, not ready yet
+ * @nr: how many
+ *
+ * Return: 0 or -ENOMEM. Sleeps.
+ */
+int krmsg_reqs_alloc(struct krmsg_ctx *ctx, u32 nr)
+{
+	u32 i;
+
+	ctx->reqs = kvcalloc(nr, sizeof(*ctx->reqs), GFP_KERNEL_ACCOUNT);
+	if (!ctx->reqs)
+		return -ENOMEM;
+	ctx->nr_reqs = nr;
+	for (i = 0; i < nr; i++)
+		list_add_tail(&ctx->reqs[i].node, &ctx->free_reqs);
+	return 0;
+}
+
+/**
+ * krmsg_reqs_free() - free a context's requests
+ * @ctx: the context; none is in use
+ */
+void krmsg_reqs_free(struct krmsg_ctx *ctx)
+{
+	INIT_LIST_HEAD(&ctx->free_reqs);
+	kvfree(ctx->reqs);
+	ctx->reqs = NULL;
+}
+
+static void drop_regions(struct krmsg_ctx *ctx, struct krmsg_req *req)
+{
+	u32 i;
+
+	for (i = 0; i < req->nr_pieces; i++)
+		if (!--req->piece[i].region->uses &&
+		    req->piece[i].region->dead)
+			wake_up(&ctx->unused);
+	req->nr_pieces = 0;
+}
+
+/**
+ * krmsg_req_free() - give a request back without a record
+ * @ctx: the context, locked
+ * @req: the request; its promised unit has been used or forgotten
+ */
+void krmsg_req_free(struct krmsg_ctx *ctx, struct krmsg_req *req)
+{
+	drop_regions(ctx, req);
+	req->state = KRMSG_R_FREE;
+	list_add(&req->node, &ctx->free_reqs);
+	ctx->reqs_busy--;
+}
+
+/**
+ * krmsg_req_end() - end a request
+ * @ctx: the context, locked
+ * @req: the request, on no list
+ * @result: 0 or a negative errno
+ *
+ * Writes its record, unless it was quiet and succeeded, and frees it.
+ */
+void krmsg_req_end(struct krmsg_ctx *ctx, struct krmsg_req *req, s32 result)
+{
+	if (req->early || (!result && (req->flags & KRMSG_SQE_QUIET)))
+		krmsg_cq_forget(&ctx->cq, req->early ? 0 : KRMSG_UNITS_RECORD);
+	else
+		krmsg_complete(ctx, req->target, req->user_data, result,
+			       req->length, req->tag);
+	if (result == -ECANCELED)
+		ctx->stats.canceled++;
+	else if (result)
+		ctx->stats.errors++;
+	krmsg_req_free(ctx, req);
+}
+
+static bool skip_done(const struct krmsg_req *req, struct krmsg_cursor *cur)
+{
+	while (cur->piece < req->nr_pieces &&
+	       cur->off >= req->piece[cur->piece].length) {
+		cur->piece++;
+		cur->off = 0;
+	}
+	return cur->piece < req->nr_pieces;
+}
+
+/**
+ * krmsg_req_dma() - the next run of bytes that is contiguous for the device
+ * @req: the request
+ * @cur: where to begin; moved behind the run
+ * @slot: the device
+ * @max: bytes wanted at most
+ * @dma: gets its address
+ *
+ * Return: bytes of the run, 0 at the end.
+ */
+u32 krmsg_req_dma(const struct krmsg_req *req, struct krmsg_cursor *cur,
+		  int slot, u32 max, u64 *dma)
+{
+	const struct krmsg_bytes *p;
+	const dma_addr_t *map;
+	unsigned long page;
+	u32 run, in;
+	u64 pos;
+
+	if (!skip_done(req, cur) || !max)
+		return 0;
+	p = &req->piece[cur->piece];
+	max = min(max, p->length - cur->off);
+	map = p->region->map[slot]->dma;
+	pos = p->offset + cur->off;
+	page = pos >> PAGE_SHIFT;
+	in = offset_in_page(pos);
+	*dma = map[page] + in;
+	run = PAGE_SIZE - in;
+	while (run < max && map[page + 1] == map[page] + PAGE_SIZE) {
+		page++;
+		run += PAGE_SIZE;
+	}
+	run = min(run, max);
+	cur->off += run;
+	return run;
+}
+
+/**
+ * krmsg_req_copy() - copy all bytes of a request
+ * @req: the request
+ * @to: where to, req->length bytes
+ */
+void krmsg_req_copy(const struct krmsg_req *req, void *to)
+{
+	u32 i;
+
+	for (i = 0; i < req->nr_pieces; i++) {
+		const struct krmsg_bytes *p = &req->piece[i];
+		u64 pos = p->offset;
+		u32 left = p->length;
+
+		while (left) {
+			u32 in = offset_in_page(pos);
+			u32 n = min_t(u32, left, PAGE_SIZE - in);
+
+			memcpy_from_page(to, p->region->pages[pos >> PAGE_SHIFT],
+					 in, n);
+			to += n;
+			pos += n;
+			left -= n;
+		}
+	}
+}
+
+/**
+ * krmsg_req_cursor() - find a byte of a request
+ * @req: the request
+ * @at: its offset in the message
+ * @cur: gets its position
+ *
+ * Return: false when @at is at or behind the end.
+ */
+bool krmsg_req_cursor(const struct krmsg_req *req, u32 at,
+		      struct krmsg_cursor *cur)
+{
+	u32 i;
+
+	for (i = 0; i < req->nr_pieces; i++) {
+		if (at < req->piece[i].length) {
+			cur->piece = i;
+			cur->off = at;
+			return true;
+		}
+		at -= req->piece[i].length;
+	}
+	return false;
+}
+
+static int take_pieces(struct krmsg_ctx *ctx, const struct krmsg_op *op,
+		       struct krmsg_req *req, bool write)
+{
+	u32 i;
+
+	for (i = 0; i < op->nr_pieces; i++) {
+		const struct krmsg_piece *p = &op->piece[i];
+		struct krmsg_obj *obj;
+		struct krmsg_region *r;
+
+		obj = krmsg_obj_find(ctx, p->region, KRMSG_OBJ_REGION);
+		r = container_of(obj, struct krmsg_region, obj);
+		if (!obj || r->dead) {
+			drop_regions(ctx, req);
+			return -ENOENT;
+		}
+		if (!krmsg_piece_inside(p, r->length) ||
+		    (write && !r->writable)) {
+			drop_regions(ctx, req);
+			return write && !r->writable ? -EACCES : -EINVAL;
+		}
+		r->uses++;
+		req->piece[i].region = r;
+		req->piece[i].offset = r->first + p->offset;
+		req->piece[i].length = p->length;
+		req->nr_pieces = i + 1;
+	}
+	return 0;
+}
+
+static struct krmsg_req *req_get(struct krmsg_ctx *ctx,
+				 const struct krmsg_op *op)
+{
+	struct krmsg_req *req;
+
+	req = list_first_entry(&ctx->free_reqs, struct krmsg_req, node);
+	list_del(&req->node);
+	memset(req, 0, sizeof(*req));
+	ctx->reqs_busy++;
+	INIT_LIST_HEAD(&req->node);
+	INIT_LIST_HEAD(&req->offer);
+	req->opcode = op->opcode;
+	req->flags = op->flags;
+	req->target = op->target;
+	req->length = op->length;
+	req->user_data = op->user_data;
+	req->tag = op->tag;
+	return req;
+}
+
+static struct krmsg_ep *find_ep(struct krmsg_ctx *ctx, u32 id)
+{
+	struct krmsg_obj *obj = krmsg_obj_find(ctx, id, KRMSG_OBJ_ENDPOINT);
+
+	return obj ? container_of(obj, struct krmsg_ep, obj) : NULL;
+}
+
+/* The receive queue that an id names: an endpoint's own, or a pool's. */
+static int find_bufq(struct krmsg_ctx *ctx, u32 id, struct krmsg_bufq **q)
+{
+	struct krmsg_ep *ep = find_ep(ctx, id);
+	struct krmsg_obj *obj;
+
+	if (ep) {
+		if (ep->pool)
+			return -EINVAL;
+		if (krmsg_state_ending(ep->state))
+			return -ENOTCONN;
+		*q = &ep->own_bufq;
+		return 0;
+	}
+	obj = krmsg_obj_find(ctx, id, KRMSG_OBJ_POOL);
+	if (!obj)
+		return -ENOENT;
+	*q = &container_of(obj, struct krmsg_pool_obj, obj)->bufq;
+	return 0;
+}
+
+/*
+ * Each start function returns 0 when the request is under way (or has ended),
+ * a negative errno to end it with, or -EAGAIN to leave it in the SQ.
+ */
+static int start_send(struct krmsg_ctx *ctx, const struct krmsg_op *op,
+		      struct krmsg_req *req)
+{
+	struct krmsg_ep *ep = find_ep(ctx, op->target);
+	int err;
+
+	if (!ep)
+		return -ENOENT;
+	if (!krmsg_state_can_queue(ep->state))
+		return ep->state == KRMSG_S_CLOSING ? -EPIPE : -ENOTCONN;
+	if (ep->fin_wanted || ep->closing)
+		return -EPIPE;
+	if (ep->nr_sends >= ep->cfg.max_sends)
+		return -EAGAIN;
+	err = take_pieces(ctx, op, req, false);
+	if (err)
+		return err;
+	req->ep = ep;
+	req->state = KRMSG_R_QUEUED;
+	list_add_tail(&req->node, &ep->sendq);
+	ep->nr_sends++;
+	krmsg_ep_dirty(ep);
+	return 0;
+}
+
+static int start_recv(struct krmsg_ctx *ctx, const struct krmsg_op *op,
+		      struct krmsg_req *req)
+{
+	struct krmsg_bufq *q;
+	int err;
+
+	err = find_bufq(ctx, op->target, &q);
+	if (!err)
+		err = take_pieces(ctx, op, req, true);
+	if (err)
+		return err;
+	if (q->nr_waiting) {
+		krmsg_pull_match(list_first_entry(&q->waiting,
+						  struct krmsg_rxmsg, wait), req);
+		return 0;
+	}
+	req->state = KRMSG_R_QUEUED;
+	list_add_tail(&req->node, &q->bufs);
+	q->nr_bufs++;
+	return 0;
+}
+
+static struct krmsg_req *find_queued(struct list_head *list, u64 user_data)
+{
+	struct krmsg_req *r;
+
+	list_for_each_entry(r, list, node)
+		if (r->user_data == user_data)
+			return r;
+	return NULL;
+}
+
+static bool is_flying(const struct krmsg_ctx *ctx, const struct krmsg_op *op)
+{
+	u32 i;
+
+	for (i = 0; i < ctx->nr_reqs; i++) {
+		const struct krmsg_req *r = &ctx->reqs[i];
+
+		if ((r->state == KRMSG_R_FLYING || r->state == KRMSG_R_MATCHED) &&
+		    r->target == op->target && r->user_data == op->arg &&
+		    !r->early)
+			return true;
+	}
+	return false;
+}
+
+static int cancel_recv(struct krmsg_ctx *ctx, const struct krmsg_op *op)
+{
+	struct krmsg_bufq *q;
+	struct krmsg_req *r;
+	int err;
+
+	err = find_bufq(ctx, op->target, &q);
+	if (err)
+		/* an endpoint that receives from a pool has no buffers */
+		return find_ep(ctx, op->target) ? -ENOENT : err;
+	r = find_queued(&q->bufs, op->arg);
+	if (!r)
+		return -ENOENT;
+	list_del(&r->node);
+	q->nr_bufs--;
+	krmsg_req_end(ctx, r, -ECANCELED);
+	return 0;
+}
+
+static int start_cancel(struct krmsg_ctx *ctx, const struct krmsg_op *op)
+{
+	struct krmsg_ep *ep = find_ep(ctx, op->target);
+	struct krmsg_req *r;
+	int err;
+
+	r = ep ? find_queued(&ep->sendq, op->arg) : NULL;
+	if (r) {
+		list_del(&r->node);
+		ep->nr_sends--;
+		krmsg_req_end(ctx, r, -ECANCELED);
+		krmsg_ep_dirty(ep);
+		return 0;
+	}
+	err = cancel_recv(ctx, op);
+	if (err == -ENOENT && is_flying(ctx, op))
+		return -EALREADY;
+	return err;
+}
+
+static int start_answer(struct krmsg_ctx *ctx, const struct krmsg_op *op,
+			struct krmsg_req *req)
+{
+	struct krmsg_ep *ep = find_ep(ctx, op->target);
+	int err;
+
+	if (!ep)
+		return -ENOENT;
+	if ((op->flags & KRMSG_SQE_REJECT) && op->nr_pieces)
+		return -EINVAL;
+	err = take_pieces(ctx, op, req, true);
+	if (!err)
+		err = krmsg_pull_answer(ep, req, op->arg);
+	return err;
+}
+
+static int start(struct krmsg_ctx *ctx, const struct krmsg_op *op,
+		 struct krmsg_req *req)
+{
+	struct krmsg_ep *ep;
+	int err;
+
+	switch (op->opcode) {
+	case KRMSG_OP_SEND:
+		return start_send(ctx, op, req);
+	case KRMSG_OP_RECV:
+		return start_recv(ctx, op, req);
+	case KRMSG_OP_ANSWER:
+		return start_answer(ctx, op, req);
+	case KRMSG_OP_CANCEL:
+		err = start_cancel(ctx, op);
+		break;
+	case KRMSG_OP_WRITABLE:
+		ep = find_ep(ctx, op->target);
+		if (!ep)
+			return -ENOENT;
+		ep->writable_wanted = true;
+		krmsg_ep_dirty(ep);
+		err = 0;
+		break;
+	default:
+		err = 0;
+		break;
+	}
+	/* these end at once */
+	if (!err)
+		krmsg_req_end(ctx, req, 0);
+	return err;
+}
+
+/* Copy an entry once, whatever the process does to it meanwhile. */
+static void copy_entry(void *to, const void *from)
+{
+	const u64 *f = from;
+	u64 *t = to;
+	u32 i;
+
+	for (i = 0; i < sizeof(struct krmsg_sqe) / sizeof(u64); i++)
+		t[i] = READ_ONCE(f[i]);
+}
+
+/* Take one request. Returns SQ entries taken, or -EAGAIN to stop here. */
+static int submit_one(struct krmsg_ctx *ctx, u32 ready)
+{
+	u32 mask = ctx->sq.entries - 1;
+	struct krmsg_sqe_ext ext;
+	struct krmsg_sqe sqe;
+	struct krmsg_req *req;
+	struct krmsg_op op;
+	bool has_ext;
+	int err;
+
+	if (list_empty(&ctx->free_reqs) ||
+	    !krmsg_cq_promise(&ctx->cq, KRMSG_UNITS_RECORD))
+		return -EAGAIN;
+	copy_entry(&sqe, &ctx->ring.sqes[ctx->sq.head & mask]);
+	has_ext = sqe.nr_pieces > KRMSG_SQE_PIECES && ready > 1;
+	if (has_ext)
+		copy_entry(&ext, &ctx->ring.sqes[(ctx->sq.head + 1) & mask]);
+	err = krmsg_sqe_decode(&sqe, has_ext ? &ext : NULL, &op);
+	req = req_get(ctx, &op);
+	if (!err)
+		err = start(ctx, &op, req);
+	if (err == -EAGAIN) {
+		krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_RECORD);
+		krmsg_req_free(ctx, req);
+		return err;
+	}
+	if (err)
+		krmsg_req_end(ctx, req, err);
+	return op.entries;
+}
+
+/**
+ * krmsg_submit() - take requests from the submission queue
+ * @ctx: the context, locked and ready
+ * @max: SQ entries to take at most
+ *
+ * Stops before an entry for which there is no request, no ring space or no
+ * room in its endpoint's queue.
+ *
+ * Return: entries taken; -ESHUTDOWN after an index that cannot be, which ends
+ * the context.
+ */
+int krmsg_submit(struct krmsg_ctx *ctx, u32 max)
+{
+	/* pairs with the process's release: entries first */
+	u32 tail = smp_load_acquire(&ctx->ring.hdr->sq_tail);
+	int ready = krmsg_sq_ready(&ctx->sq, tail);
+	u32 taken = 0;
+	int n;
+
+	if (ready < 0) {
+		krmsg_fail(ctx, -ESHUTDOWN, KRMSG_STAGE_RING, tail,
+			   ctx->sq.head + ctx->sq.entries,
+			   "sq_tail %u is beyond sq_head %u plus %u entries: the context has ended",
+			   tail, ctx->sq.head, ctx->sq.entries);
+		krmsg_ctx_kill_locked(ctx, -ESHUTDOWN);
+		return -ESHUTDOWN;
+	}
+	ctx->sq_blocked = false;
+	while (taken < max && taken < (u32)ready) {
+		n = submit_one(ctx, ready - taken);
+		if (n < 0) {
+			ctx->sq_blocked = true;
+			break;
+		}
+		taken += n;
+		ctx->sq.head += n;
+	}
+	ctx->submitted += taken;
+	if (taken)
+		/* pairs with the process's load: entries may be reused */
+		smp_store_release(&ctx->ring.hdr->sq_head, ctx->sq.head);
+	return taken;
+}

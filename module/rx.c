@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Receiving: frames come in, their items are acted on, messages are put into
+ * the process's ring in order. Whatever a peer sends is checked against what it
+ * was granted. All functions run under ctx->lock.
+ */
+#include "verbs.h"
+
+/* A record that uses the peer's credit is in the ring. */
+static void *message_record(struct krmsg_ep *ep, u32 units,
+			    const struct krmsg_rec *rec)
+{
+	ep->credit_unread += units;
+	ep->stats.rx_messages += rec->type != KRMSG_REC_ANNOUNCE;
+	return krmsg_record(ep->ctx, units, &ep->own, KRMSG_NOTE_MESSAGE, rec);
+}
+
+static u8 rec_flags(u8 item_flags)
+{
+	return item_flags & KRMSG_ITEMF_UNORDERED ? KRMSG_RECF_UNORDERED : 0;
+}
+
+static void publish_inline(struct krmsg_ep *ep, u8 flags, u64 tag,
+			   const u8 *payload, u32 length)
+{
+	const struct krmsg_rec rec = {
+		.type = KRMSG_REC_MESSAGE,
+		.flags = rec_flags(flags),
+		.endpoint = ep->obj.id,
+		.user_data = ep->cfg.user_data,
+		.length = length,
+		.tag = tag,
+	};
+	u32 units = krmsg_units_inline(length);
+	u8 *to = message_record(ep, units, &rec);
+
+	memcpy(to, payload, length);
+	memset(to + length, 0, (units - 1) * KRMSG_UNIT - length);
+	ep->stats.rx_copied += length;
+}
+
+static void publish_announce(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
+{
+	const struct krmsg_rec rec = {
+		.type = KRMSG_REC_ANNOUNCE,
+		.flags = rec_flags(m->flags),
+		.endpoint = ep->obj.id,
+		.user_data = m->announce,
+		.length = m->length,
+		.tag = m->tag,
+	};
+
+	m->announced = true;
+	message_record(ep, KRMSG_UNITS_RECORD, &rec);
+}
+
+/* The message is with the process: acknowledge it. */
+static void mark_delivered(struct krmsg_ep *ep, u32 seq)
+{
+	krmsg_seqwin_mark(&ep->rx, seq);
+	while (krmsg_seqwin_slide(&ep->rx))
+		;
+	if (krmsg_seqwin_has(&ep->rx, seq))
+		ep->acks_untold = true;
+}
+
+static void publish_done(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
+{
+	struct krmsg_req *req = m->req;
+	const struct krmsg_rec rec = {
+		.type = KRMSG_REC_BUFFER,
+		.flags = rec_flags(m->flags),
+		.endpoint = ep->obj.id,
+		.user_data = req ? req->user_data : 0,
+		.result = m->result,
+		.length = m->length,
+		.tag = m->tag,
+	};
+
+	m->state = KRMSG_RX_FREE;
+	mark_delivered(ep, m->seq);
+	if (!req) {
+		/* refused without a buffer: its credit was not used */
+		if (!m->announced)
+			krmsg_grant_give(&ep->credit_grant, KRMSG_UNITS_RECORD);
+		return;
+	}
+	m->req = NULL;
+	if (!m->announced) {
+		message_record(ep, KRMSG_UNITS_RECORD, &rec);
+		krmsg_req_free(ep->ctx, req);
+		return;
+	}
+	req->length = m->length;
+	req->tag = m->tag;
+	ep->stats.rx_messages++;
+	krmsg_req_end(ep->ctx, req, m->result);
+}
+
+static void tell_fin(struct krmsg_ep *ep)
+{
+	if (!ep->fin_rcvd || ep->fin_told || ep->rx.base != ep->rx.next)
+		return;
+	ep->fin_told = true;
+	krmsg_ep_event(ep, KRMSG_EV_PEER_FIN);
+	krmsg_ep_dirty(ep);
+}
+
+/* Deliver one message in its turn. False when it has to wait. */
+static bool deliver_one(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
+{
+	switch (m->state) {
+	case KRMSG_RX_STASHED:
+		list_del_init(&m->order);
+		m->state = KRMSG_RX_FREE;
+		publish_inline(ep, m->flags, m->tag, m->payload, m->length);
+		mark_delivered(ep, m->seq);
+		if (!--m->slot->stashed)
+			krmsg_slot_done(m->slot);
+		return true;
+	case KRMSG_RX_ANNOUNCE:
+		list_del_init(&m->order);
+		publish_announce(ep, m);
+		return true;
+	case KRMSG_RX_DONE:
+		list_del_init(&m->order);
+		publish_done(ep, m);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/**
+ * krmsg_rx_deliver() - put what has its turn into the ring
+ * @ep: the endpoint, locked
+ */
+void krmsg_rx_deliver(struct krmsg_ep *ep)
+{
+	struct krmsg_rxmsg *m;
+
+	while ((m = list_first_entry_or_null(&ep->order, struct krmsg_rxmsg,
+					     order)) && deliver_one(ep, m))
+		;
+	tell_fin(ep);
+}
+
+/**
+ * krmsg_rx_finish() - a large message is complete, or refused
+ * @ep: the endpoint, locked
+ * @m: the message
+ */
+void krmsg_rx_finish(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
+{
+	m->state = KRMSG_RX_DONE;
+	if (list_empty(&m->order))
+		publish_done(ep, m);
+	krmsg_rx_deliver(ep);
+	krmsg_ep_dirty(ep);
+}
+
+static struct krmsg_rxmsg *new_rxmsg(struct krmsg_ep *ep,
+				     const struct krmsg_item *item)
+{
+	struct krmsg_rxmsg *m = &ep->rxmsg[item->seq % KRMSG_WINDOW];
+
+	memset(m, 0, sizeof(*m));
+	INIT_LIST_HEAD(&m->order);
+	INIT_LIST_HEAD(&m->wait);
+	m->ep = ep;
+	m->flags = item->flags;
+	m->seq = item->seq;
+	m->length = item->length;
+	m->tag = item->tag;
+	m->segments = item->segments;
+	if (!(item->flags & KRMSG_ITEMF_UNORDERED))
+		list_add_tail(&m->order, &ep->order);
+	return m;
+}
+
+static int rx_data(struct krmsg_ep *ep, struct krmsg_slot *slot,
+		   const struct krmsg_item *item)
+{
+	struct krmsg_rxmsg *m;
+
+	if (ep->fin_rcvd || !krmsg_seqwin_push(&ep->rx, item->seq) ||
+	    !krmsg_grant_use(&ep->credit_grant,
+			     krmsg_units_inline(item->length)))
+		return -EPROTO;
+	if ((item->flags & KRMSG_ITEMF_UNORDERED) || list_empty(&ep->order)) {
+		publish_inline(ep, item->flags, item->tag, item->payload,
+			       item->length);
+		mark_delivered(ep, item->seq);
+		return 0;
+	}
+	m = new_rxmsg(ep, item);
+	m->state = KRMSG_RX_STASHED;
+	m->slot = slot;
+	m->payload = item->payload;
+	slot->stashed++;
+	ep->stats.rx_stashed++;
+	return 0;
+}
+
+static int rx_offer(struct krmsg_ep *ep, const struct krmsg_item *item)
+{
+	if (ep->fin_rcvd || !krmsg_seqwin_push(&ep->rx, item->seq) ||
+	    !krmsg_grant_use(&ep->credit_grant, KRMSG_UNITS_RECORD))
+		return -EPROTO;
+	return krmsg_pull_offer(ep, new_rxmsg(ep, item));
+}
+
+static int rx_fin(struct krmsg_ep *ep, const struct krmsg_item *item)
+{
+	if (ep->fin_rcvd || item->seq != ep->rx.next)
+		return -EPROTO;
+	ep->fin_rcvd = true;
+	/* when the peer takes nothing more, say FIN as well */
+	if (item->flags & KRMSG_ITEMF_CLOSE)
+		krmsg_ep_begin_close(ep, false);
+	tell_fin(ep);
+	return 0;
+}
+
+static int rx_lane_request(struct krmsg_ep *ep)
+{
+	if (!ep->active)
+		return -EPROTO;
+	if (ep->lane_started)
+		return 0;
+	ep->lane_started = true;
+	krmsg_ep_get(ep);
+	if (!queue_work(krmsg_ep_wq, &ep->lane_work))
+		krmsg_ep_put(ep);
+	return 0;
+}
+
+static int rx_item(struct krmsg_ep *ep, struct krmsg_slot *slot,
+		   const struct krmsg_frame *f, const struct krmsg_item *item,
+		   const u32 **inv)
+{
+	const u32 *key = *inv;
+
+	switch (item->type) {
+	case KRMSG_ITEM_DATA:
+		return rx_data(ep, slot, item);
+	case KRMSG_ITEM_OFFER:
+		return rx_offer(ep, item);
+	case KRMSG_ITEM_SEG:
+		return krmsg_pull_seg(ep, item);
+	case KRMSG_ITEM_DONE:
+		*inv = NULL;
+		return krmsg_offer_done(ep, item, key);
+	case KRMSG_ITEM_REJECT:
+		*inv = NULL;
+		return krmsg_offer_rejected(ep, item, key);
+	case KRMSG_ITEM_ACKS:
+		return krmsg_tx_acks(ep, f->ack, item->acks);
+	case KRMSG_ITEM_FIN:
+		return rx_fin(ep, item);
+	case KRMSG_ITEM_LANE_REQUEST:
+		return rx_lane_request(ep);
+	default:
+		return -EPROTO;
+	}
+}
+
+static int take_hello(struct krmsg_ep *ep, const struct krmsg_wire_hello *h)
+{
+	u32 slot = le32_to_cpu(h->slot_size), max;
+
+	ep->peer_session = le64_to_cpu(h->session);
+	ep->peer_token = le64_to_cpu(h->token);
+	ep->peer_slots = le32_to_cpu(h->slots);
+	ep->peer_credit = le32_to_cpu(h->credit);
+	ep->peer_segs = min_t(u32, le16_to_cpu(h->max_segs), KRMSG_MRS);
+	ep->peer_lane_port = le16_to_cpu(h->lane_port);
+	if (ep->peer_slots < KRMSG_MIN_SLOTS ||
+	    ep->peer_credit < KRMSG_MIN_CREDIT / KRMSG_UNIT ||
+	    le32_to_cpu(h->delivered))
+		return -EPROTO;
+	ep->frame_size = min(slot, ep->msg.slot_size);
+	/* the longest small message fits into both sides' frames */
+	max = min_t(u32, le32_to_cpu(h->eager_limit),
+		    ep->frame_size - KRMSG_DATA_OVERHEAD);
+	ep->eager = min(ep->cfg.eager_limit, max);
+	ep->slots.limit = ep->peer_slots;
+	ep->credit.limit = ep->peer_credit;
+	return 0;
+}
+
+/* The first frame must be HELLO, alone. The passive side answers it. */
+static int rx_hello(struct krmsg_ep *ep, struct krmsg_frame_iter *it)
+{
+	struct krmsg_item item;
+	int err;
+
+	if (krmsg_frame_next(it, &item) != 1 ||
+	    item.type != KRMSG_ITEM_HELLO || it->left)
+		return -EPROTO;
+	err = take_hello(ep, item.hello);
+	if (err)
+		return err;
+	if (!ep->active) {
+		/* the frame proves that the peer is there */
+		krmsg_ep_trigger(ep, KRMSG_T_ESTABLISHED);
+		ep->msg.ready = true;
+		if (krmsg_tx_hello(ep))
+			return 0;
+	}
+	if (krmsg_ep_trigger(ep, KRMSG_T_HELLO))
+		krmsg_ep_open(ep);
+	return 0;
+}
+
+static int rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
+		    const struct krmsg_frame *f, struct krmsg_frame_iter *it,
+		    const struct ib_wc *wc)
+{
+	const u32 *inv = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
+			 &wc->ex.invalidate_rkey : NULL;
+	struct krmsg_item item;
+	int more, err;
+
+	while ((more = krmsg_frame_next(it, &item)) > 0) {
+		err = rx_item(ep, slot, f, &item, &inv);
+		if (err)
+			return err;
+		if (krmsg_state_ending(ep->state))
+			return 0;
+	}
+	/* a key may only be killed by the item that names it */
+	if (more || inv)
+		return -EPROTO;
+	if (!krmsg_spend_raise(&ep->slots, f->slots, ep->peer_slots) ||
+	    !krmsg_spend_raise(&ep->credit, f->credit, ep->peer_credit))
+		return -EPROTO;
+	err = krmsg_tx_ack(ep, f->ack);
+	if (f->flags & KRMSG_FRAME_ACK_NOW)
+		ep->ack_now = true;
+	return err;
+}
+
+static int rx_frame(struct krmsg_ep *ep, struct krmsg_slot *slot,
+		    const struct ib_wc *wc)
+{
+	struct krmsg_frame_iter it;
+	struct krmsg_frame f;
+
+	if (krmsg_frame_open(slot->mem, wc->byte_len, &f, &it) || f.epoch ||
+	    !krmsg_grant_use(&ep->slot_grant, 1))
+		return -EPROTO;
+	ep->stats.rx_frames++;
+	if (krmsg_state_live(ep->state))
+		return rx_items(ep, slot, &f, &it, wc);
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		return -EPROTO;
+	return rx_hello(ep, &it);
+}
+
+/* The only frame on the data lane is the active side's LANE_HELLO. */
+static int rx_data_lane(struct krmsg_ep *ep, struct krmsg_slot *slot,
+			const struct ib_wc *wc)
+{
+	struct krmsg_frame_iter it;
+	struct krmsg_frame f;
+	struct krmsg_item item;
+
+	if (ep->active || ep->data.ready ||
+	    (wc->wc_flags & IB_WC_WITH_INVALIDATE) ||
+	    krmsg_frame_open(slot->mem, wc->byte_len, &f, &it) ||
+	    krmsg_frame_next(&it, &item) != 1 ||
+	    item.type != KRMSG_ITEM_LANE_HELLO || it.left ||
+	    le64_to_cpu(item.lane->session) != ep->session ||
+	    le64_to_cpu(item.lane->token) != ep->token)
+		return -EPROTO;
+	ep->data.ready = true;
+	return 0;
+}
+
+/**
+ * krmsg_rx_recv() - completion of a receive
+ * @cq: device CQ
+ * @wc: completion
+ */
+void krmsg_rx_recv(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct krmsg_slot *slot = container_of(wc->wr_cqe, struct krmsg_slot,
+					       cqe);
+	struct krmsg_lane *lane = slot->lane;
+	struct krmsg_ep *ep = lane->ep;
+	int err;
+
+	if (krmsg_wc_failed(lane, wc) || krmsg_state_ending(ep->state))
+		return;
+	ib_dma_sync_single_for_cpu(ep->dev->ib, slot->dma, lane->slot_size,
+				   DMA_FROM_DEVICE);
+	if (lane->lane == KRMSG_LANE_DATA)
+		err = rx_data_lane(ep, slot, wc);
+	else
+		err = rx_frame(ep, slot, wc);
+	if (err) {
+		krmsg_ep_fault(ep, err, krmsg_state_live(ep->state) ?
+			       KRMSG_STAGE_TRANSFER : KRMSG_STAGE_HELLO, NULL);
+		return;
+	}
+	ib_dma_sync_single_for_device(ep->dev->ib, slot->dma, lane->slot_size,
+				      DMA_FROM_DEVICE);
+	if (!slot->stashed)
+		krmsg_slot_done(slot);
+	krmsg_ep_dirty(ep);
+}
+
+/**
+ * krmsg_rx_popped() - the process has consumed a record of an endpoint
+ * @ctx: the context, locked
+ * @own: the endpoint
+ * @note: the record
+ */
+void krmsg_rx_popped(struct krmsg_ctx *ctx, struct krmsg_owner *own,
+		     const struct krmsg_cq_note *note)
+{
+	struct krmsg_ep *ep = container_of(own, struct krmsg_ep, own);
+
+	if (note->kind == KRMSG_NOTE_EVENT) {
+		ep->evslot.unread = false;
+		if (ep->evslot.dead)
+			return;
+		krmsg_cq_promise(&ctx->cq, KRMSG_UNITS_EVENT);
+		if (!ctx->dead)
+			krmsg_event(ctx, &ep->evslot, ep->obj.id,
+				    ep->cfg.user_data, own);
+		return;
+	}
+	ep->credit_unread -= note->units;
+	if (!ep->credit_held)
+		return;
+	krmsg_cq_promise(&ctx->cq, note->units);
+	krmsg_grant_give(&ep->credit_grant, note->units);
+	if (!ctx->dead)
+		krmsg_ep_dirty(ep);
+}
+
+/**
+ * krmsg_rx_owes() - is there anything to tell the peer?
+ * @ep: the endpoint, locked
+ * @now: set to true when it must not wait
+ *
+ * Return: true when a header would say something new.
+ */
+bool krmsg_rx_owes(struct krmsg_ep *ep, bool *now)
+{
+	u32 acks = ep->rx.base - ep->ack_told;
+	u32 credit = krmsg_grant_untold(&ep->credit_grant);
+	u32 slots = krmsg_grant_untold(&ep->slot_grant);
+
+	*now = (ep->ack_now && (acks || ep->acks_untold)) ||
+	       acks >= KRMSG_WINDOW / 4 ||
+	       credit >= ep->credit_grant.capacity / 4 ||
+	       slots >= ep->slot_grant.capacity / 2;
+	return acks || ep->acks_untold;
+}

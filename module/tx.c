@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Sending: everything that is pending for an endpoint goes into as few frames
+ * as it fits in. Each frame's header carries what we grant and acknowledge. All
+ * functions run under ctx->lock.
+ */
+#include "verbs.h"
+
+/* A frame on its way out. */
+struct tx_frame {
+	struct krmsg_frame_buf b;
+	struct krmsg_sbuf *sb;
+	struct krmsg_mr *mr[KRMSG_FRAME_SEGS];
+	u32 nr_mrs;
+	u32 inv_rkey;
+	bool inv;
+	bool fin;
+	bool data;
+	bool loud;	/* a process waits for a record of what is in it */
+};
+
+static struct krmsg_sbuf *next_sbuf(struct krmsg_lane *lane)
+{
+	return &lane->sbufs[lane->sb_posted % lane->nr_sbufs];
+}
+
+static bool must_signal(const struct krmsg_lane *lane, const struct tx_frame *f,
+			u32 wrs)
+{
+	/* each end of a quarter of the frames, so that buffers come back */
+	return f->fin || lane->ep->state == KRMSG_S_CLOSING ||
+	       lane->wr_posted + wrs - lane->wr_signaled >=
+	       max(lane->nr_sbufs / 4, 1U);
+}
+
+/* Post a frame with the key registrations that it announces. */
+static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
+{
+	struct krmsg_ep *ep = lane->ep;
+	struct ib_sge sge = {
+		.addr = f->sb->dma,
+		.length = len,
+		.lkey = ep->pd->local_dma_lkey,
+	};
+	struct ib_send_wr wr = {
+		.wr_cqe = &f->sb->cqe,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IB_WR_SEND,
+	};
+	struct ib_send_wr *first = &wr;
+	u32 i, wrs = f->nr_mrs + 1;
+	int err;
+
+	if (f->inv) {
+		wr.opcode = IB_WR_SEND_WITH_INV;
+		wr.ex.invalidate_rkey = f->inv_rkey;
+	}
+	for (i = f->nr_mrs; i; i--) {
+		f->mr[i - 1]->wr.wr.next = first;
+		first = &f->mr[i - 1]->wr.wr;
+	}
+	if (must_signal(lane, f, wrs)) {
+		wr.send_flags = IB_SEND_SIGNALED;
+		lane->wr_signaled = lane->wr_posted + wrs;
+	}
+	ib_dma_sync_single_for_device(ep->dev->ib, f->sb->dma, len,
+				      DMA_TO_DEVICE);
+	f->sb->index = lane->sb_posted;
+	f->sb->wr_end = lane->wr_posted + wrs;
+	f->sb->fin = f->fin;
+	err = ib_post_send(lane->qp, first, NULL);
+	if (err) {
+		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
+		return err;
+	}
+	lane->wr_posted += wrs;
+	lane->sb_posted++;
+	ep->stats.tx_frames++;
+	return 0;
+}
+
+static u32 frame_header(struct krmsg_ep *ep, struct tx_frame *f, u8 flags)
+{
+	const struct krmsg_frame hdr = {
+		.flags = flags,
+		.slots = ep->slot_grant.granted,
+		.credit = ep->credit_grant.granted,
+		.ack = ep->rx.base,
+	};
+
+	return krmsg_frame_end(&f->b, &hdr);
+}
+
+/* The peer will know all that the header says. */
+static void header_told(struct krmsg_ep *ep)
+{
+	ep->slot_grant.told = ep->slot_grant.granted;
+	ep->credit_grant.told = ep->credit_grant.granted;
+	ep->ack_told = ep->rx.base;
+	ep->ack_now = false;
+}
+
+/**
+ * krmsg_tx_hello() - send the first frame of the message lane
+ * @ep: the endpoint, locked; its message lane is connected
+ *
+ * Return: 0, or an error that has ended the endpoint.
+ */
+int krmsg_tx_hello(struct krmsg_ep *ep)
+{
+	struct tx_frame f = { .sb = next_sbuf(&ep->msg) };
+	struct krmsg_wire_hello *h;
+
+	krmsg_frame_begin(&f.b, f.sb->mem, ep->msg.slot_size);
+	h = krmsg_frame_add(&f.b, KRMSG_ITEM_HELLO, 0, 0, sizeof(*h));
+	memset(h, 0, sizeof(*h));
+	h->session = cpu_to_le64(ep->session);
+	h->token = cpu_to_le64(ep->token);
+	h->slot_size = cpu_to_le32(ep->msg.slot_size);
+	h->slots = cpu_to_le32(ep->slot_grant.capacity);
+	h->credit = cpu_to_le32(ep->credit_grant.capacity);
+	h->eager_limit = cpu_to_le32(ep->msg.slot_size - KRMSG_DATA_OVERHEAD);
+	h->delivered = cpu_to_le32(ep->rx.base);
+	h->max_segs = cpu_to_le16(KRMSG_MRS);
+	h->lane_port = cpu_to_le16(ep->lane_port);
+	ep->slots.used++;
+	return tx_post(&ep->msg, &f, frame_header(ep, &f, 0));
+}
+
+/**
+ * krmsg_tx_lane_hello() - send the first frame of the data lane
+ * @ep: the endpoint, locked; its data lane is connected
+ *
+ * Return: 0, or an error that has ended the endpoint.
+ */
+int krmsg_tx_lane_hello(struct krmsg_ep *ep)
+{
+	struct tx_frame f = { .sb = next_sbuf(&ep->data), .fin = true };
+	struct krmsg_wire_lane_hello *h;
+
+	krmsg_frame_begin(&f.b, f.sb->mem, ep->data.slot_size);
+	h = krmsg_frame_add(&f.b, KRMSG_ITEM_LANE_HELLO, 0, 0, sizeof(*h));
+	h->session = cpu_to_le64(ep->peer_session);
+	h->token = cpu_to_le64(ep->peer_token);
+	return tx_post(&ep->data, &f, frame_header(ep, &f, 0));
+}
+
+static void stall(struct krmsg_ep *ep)
+{
+	if (!ep->stalled)
+		ep->stats.tx_stalled++;
+	ep->stalled = true;
+}
+
+static void start_flight(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	list_del_init(&req->node);
+	req->seq = ep->tx.next;
+	req->state = KRMSG_R_FLYING;
+	krmsg_seqwin_push(&ep->tx, req->seq);
+	ep->inflight[req->seq % KRMSG_WINDOW] = req;
+	ep->stats.tx_items++;
+	ep->stalled = false;
+}
+
+static u8 item_flags(const struct krmsg_req *req)
+{
+	return req->flags & KRMSG_SQE_UNORDERED ? KRMSG_ITEMF_UNORDERED : 0;
+}
+
+/* The bytes are in a frame: the process may change them. */
+static void end_early(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	krmsg_complete(ep->ctx, req->target, req->user_data, req->result,
+		       req->length, req->tag);
+	req->early = true;
+}
+
+static bool add_small(struct krmsg_ep *ep, struct tx_frame *f,
+		      struct krmsg_req *req)
+{
+	u32 body = sizeof(struct krmsg_wire_data) + req->length;
+	struct krmsg_wire_data *d;
+
+	if (!krmsg_frame_fits(&f->b, body))
+		return false;
+	if (!krmsg_spend(&ep->credit, krmsg_units_inline(req->length))) {
+		stall(ep);
+		return false;
+	}
+	start_flight(ep, req);
+	d = krmsg_frame_add(&f->b, KRMSG_ITEM_DATA, item_flags(req), req->seq,
+			    body);
+	d->tag = cpu_to_le64(req->tag);
+	krmsg_req_copy(req, d + 1);
+	ep->stats.tx_copied += req->length;
+	if (req->flags & KRMSG_SQE_EARLY)
+		end_early(ep, req);
+	return true;
+}
+
+/* Offer as many further parts of a message as keys and frame allow. */
+static void add_segs(struct krmsg_ep *ep, struct tx_frame *f,
+		     struct krmsg_req *req)
+{
+	while (req->segs_out < req->segs && f->nr_mrs < KRMSG_FRAME_SEGS &&
+	       ep->segs_out < ep->peer_segs &&
+	       krmsg_lane_sq_free(&ep->msg) >= f->nr_mrs + 2 + KRMSG_MRS &&
+	       krmsg_frame_fits(&f->b, sizeof(struct krmsg_wire_seg))) {
+		struct krmsg_mr *mr = krmsg_offer_seg(ep, req);
+		struct krmsg_wire_seg *s;
+
+		if (!mr)
+			break;
+		s = krmsg_frame_add(&f->b, KRMSG_ITEM_SEG, 0, req->seq,
+				    sizeof(*s));
+		memset(s, 0, sizeof(*s));
+		s->addr = cpu_to_le64(mr->mr->iova);
+		s->rkey = cpu_to_le32(mr->mr->rkey);
+		s->length = cpu_to_le32(mr->length);
+		s->index = cpu_to_le16(mr->index);
+		f->mr[f->nr_mrs++] = mr;
+	}
+	if (req->segs_out == req->segs)
+		list_del_init(&req->offer);
+}
+
+static bool can_offer(struct krmsg_ep *ep, const struct tx_frame *f)
+{
+	return !list_empty(&ep->free_mrs) && ep->segs_out < ep->peer_segs &&
+	       f->nr_mrs < KRMSG_FRAME_SEGS &&
+	       krmsg_lane_sq_free(&ep->msg) >= f->nr_mrs + 2 + KRMSG_MRS &&
+	       list_empty(&ep->offering);
+}
+
+static bool want_lane(struct krmsg_ep *ep)
+{
+	if (ep->data.ready)
+		return false;
+	if (ep->lane_started)
+		return true;
+	ep->lane_started = true;
+	if (ep->active) {
+		krmsg_ep_get(ep);
+		if (!queue_work(krmsg_ep_wq, &ep->lane_work))
+			krmsg_ep_put(ep);
+	} else {
+		ep->lane_request = true;
+	}
+	return true;
+}
+
+static bool add_large(struct krmsg_ep *ep, struct tx_frame *f,
+		      struct krmsg_req *req)
+{
+	struct krmsg_wire_offer *o;
+
+	if (want_lane(ep))
+		return false;
+	if (!req->segs && krmsg_offer_plan(ep, req)) {
+		/* more keys than one message may take */
+		list_del_init(&req->node);
+		ep->nr_sends--;
+		krmsg_req_end(ep->ctx, req, -EMSGSIZE);
+		return true;
+	}
+	if (!can_offer(ep, f) ||
+	    !krmsg_frame_fits(&f->b, sizeof(*o) +
+			      sizeof(struct krmsg_wire_seg) + 16))
+		return false;
+	if (!krmsg_spend(&ep->credit, KRMSG_UNITS_RECORD)) {
+		stall(ep);
+		return false;
+	}
+	start_flight(ep, req);
+	o = krmsg_frame_add(&f->b, KRMSG_ITEM_OFFER, item_flags(req), req->seq,
+			    sizeof(*o));
+	memset(o, 0, sizeof(*o));
+	o->tag = cpu_to_le64(req->tag);
+	o->length = cpu_to_le32(req->length);
+	o->segments = cpu_to_le16(req->segs);
+	list_add_tail(&req->offer, &ep->offering);
+	ep->stats.tx_offers++;
+	add_segs(ep, f, req);
+	return true;
+}
+
+static bool is_small(const struct krmsg_ep *ep, const struct krmsg_req *req)
+{
+	return !req->length || (req->length <= ep->eager &&
+				!(req->flags & KRMSG_SQE_ZEROCOPY));
+}
+
+static void add_messages(struct krmsg_ep *ep, struct tx_frame *f)
+{
+	struct krmsg_req *req, *tmp;
+	bool loud, early;
+
+	list_for_each_entry_safe(req, tmp, &ep->sendq, node) {
+		if (krmsg_seqwin_full(&ep->tx)) {
+			stall(ep);
+			break;
+		}
+		loud = !(req->flags & KRMSG_SQE_QUIET);
+		early = req->flags & KRMSG_SQE_EARLY;
+		if (!(is_small(ep, req) ? add_small(ep, f, req) :
+					  add_large(ep, f, req)))
+			break;
+		f->data = true;
+		f->loud |= loud && !early;
+	}
+}
+
+static void add_done(struct krmsg_ep *ep, struct tx_frame *f)
+{
+	struct krmsg_pseg *seg;
+	struct krmsg_wire_done *d;
+	struct krmsg_wire_reject *r;
+
+	seg = list_first_entry_or_null(&ep->dones, struct krmsg_pseg, node);
+	if (!seg)
+		return;
+	if (seg->reject) {
+		r = krmsg_frame_add(&f->b, KRMSG_ITEM_REJECT, 0, seg->seq,
+				    sizeof(*r));
+		if (!r)
+			return;
+		r->reason = cpu_to_le32(seg->reason);
+		r->rkey = cpu_to_le32(seg->rkey);
+		f->inv = seg->length;
+	} else {
+		d = krmsg_frame_add(&f->b, KRMSG_ITEM_DONE, 0, seg->seq,
+				    sizeof(*d));
+		if (!d)
+			return;
+		memset(d, 0, sizeof(*d));
+		d->rkey = cpu_to_le32(seg->rkey);
+		d->index = cpu_to_le16(seg->index);
+		f->inv = true;
+	}
+	f->inv_rkey = seg->rkey;
+	list_move(&seg->node, &ep->free_psegs);
+}
+
+static void add_control(struct krmsg_ep *ep, struct tx_frame *f)
+{
+	struct krmsg_req *req, *tmp;
+
+	add_done(ep, f);
+	if (ep->lane_request &&
+	    krmsg_frame_add(&f->b, KRMSG_ITEM_LANE_REQUEST, 0, 0, 0))
+		ep->lane_request = false;
+	list_for_each_entry_safe(req, tmp, &ep->offering, offer)
+		add_segs(ep, f, req);
+}
+
+static void add_fin(struct krmsg_ep *ep, struct tx_frame *f)
+{
+	if (!ep->fin_wanted || ep->fin_sent || !list_empty(&ep->sendq))
+		return;
+	if (!krmsg_frame_add(&f->b, KRMSG_ITEM_FIN,
+			     ep->closing ? KRMSG_ITEMF_CLOSE : 0, ep->tx.next,
+			     0))
+		return;
+	ep->fin_sent = true;
+	f->fin = true;
+}
+
+static void add_acks(struct krmsg_ep *ep, struct tx_frame *f)
+{
+	struct krmsg_wire_acks *acks;
+
+	if (!ep->acks_untold)
+		return;
+	acks = krmsg_frame_add(&f->b, KRMSG_ITEM_ACKS, 0, 0, sizeof(*acks));
+	if (!acks)
+		return;
+	krmsg_seqwin_acks(&ep->rx, acks);
+	ep->acks_untold = false;
+}
+
+/* Build and post one frame. False when there is nothing (more) to send. */
+static bool tx_one(struct krmsg_ep *ep)
+{
+	u32 left = krmsg_spend_left(&ep->slots);
+	struct krmsg_lane *lane = &ep->msg;
+	struct tx_frame f;
+	bool owes, now = false;
+	u32 items;
+	u8 flags = 0;
+
+	if (!krmsg_lane_sb_free(lane) ||
+	    krmsg_lane_sq_free(lane) <= KRMSG_MRS) {
+		if (!list_empty(&ep->sendq))
+			stall(ep);
+		return false;
+	}
+	memset(&f, 0, sizeof(f));
+	f.sb = next_sbuf(lane);
+	krmsg_frame_begin(&f.b, f.sb->mem, ep->frame_size);
+	if (krmsg_slots_allow(left, KRMSG_FRAME_CONTROL))
+		add_control(ep, &f);
+	if (krmsg_slots_allow(left, KRMSG_FRAME_DATA))
+		add_messages(ep, &f);
+	else if (!list_empty(&ep->sendq))
+		stall(ep);
+	if (krmsg_slots_allow(left, KRMSG_FRAME_CONTROL))
+		add_fin(ep, &f);
+	items = f.b.items;
+	owes = krmsg_rx_owes(ep, &now);
+	/* the end waits until all that was sent has arrived: make it known */
+	if (ep->state == KRMSG_S_CLOSING && ep->fin_sent &&
+	    lane->wr_signaled != lane->wr_posted)
+		now = true;
+	if (!items && !now) {
+		if (owes)
+			krmsg_ack_later(ep);
+		return false;
+	}
+	if (!krmsg_slots_allow(left, KRMSG_FRAME_CREDIT))
+		return false;
+	add_acks(ep, &f);
+	if (!items)
+		ep->stats.acks++;
+	/* ask for an acknowledgement when somebody waits and nothing follows */
+	if ((f.data && f.loud && list_empty(&ep->sendq)) || f.fin ||
+	    (f.data && ep->stalled))
+		flags = KRMSG_FRAME_ACK_NOW;
+	ep->slots.used++;
+	if (tx_post(lane, &f, frame_header(ep, &f, flags)))
+		return false;
+	header_told(ep);
+	return items;
+}
+
+/**
+ * krmsg_tx_writable() - tell that sends are not queued now, if asked
+ * @ep: the endpoint, locked
+ */
+void krmsg_tx_writable(struct krmsg_ep *ep)
+{
+	if (!ep->writable_wanted || ep->state != KRMSG_S_OPEN ||
+	    !list_empty(&ep->sendq) || ep->fin_wanted)
+		return;
+	ep->writable_wanted = false;
+	krmsg_ep_event(ep, KRMSG_EV_WRITABLE);
+}
+
+/**
+ * krmsg_tx_flush() - send what is pending for an endpoint
+ * @ep: the endpoint, locked
+ *
+ * Frames leave before receive slots are posted again, which costs latency.
+ */
+void krmsg_tx_flush(struct krmsg_ep *ep)
+{
+	if (!ep->msg.ready || !krmsg_state_live(ep->state))
+		return;
+	krmsg_pull_pump(ep);
+	while (krmsg_state_live(ep->state) && tx_one(ep))
+		;
+	if (!krmsg_state_live(ep->state))
+		return;
+	if (krmsg_lane_repost(&ep->msg, false)) {
+		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
+		return;
+	}
+	krmsg_watch_credit(ep);
+	krmsg_tx_writable(ep);
+	krmsg_ep_close_step(ep);
+}
+
+/**
+ * krmsg_tx_sent() - completion of a frame's SEND
+ * @cq: device CQ
+ * @wc: completion; only some are signalled, each stands for all before it
+ */
+void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct krmsg_sbuf *sb = container_of(wc->wr_cqe, struct krmsg_sbuf,
+					     cqe);
+	struct krmsg_lane *lane = sb->lane;
+	struct krmsg_ep *ep = lane->ep;
+
+	if (krmsg_wc_failed(lane, wc))
+		return;
+	lane->sb_retired = sb->index + 1;
+	lane->wr_retired = sb->wr_end;
+	if (sb->fin && lane->lane == KRMSG_LANE_MESSAGE)
+		ep->fin_acked = true;
+	krmsg_ep_dirty(ep);
+}
+
+/**
+ * krmsg_tx_maybe_end() - end a send when everything about it is over
+ * @ep: the endpoint, locked
+ * @req: a request in flight
+ *
+ * It is over when the peer has delivered it and every key is dead. With EARLY
+ * the record of an offer comes when the keys are dead.
+ */
+void krmsg_tx_maybe_end(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	bool free = req->segs_done == req->segs && !req->live_keys;
+
+	if (free && (req->flags & KRMSG_SQE_EARLY) && !req->early)
+		end_early(ep, req);
+	if (!free || !req->acked)
+		return;
+	if (ep->inflight[req->seq % KRMSG_WINDOW] == req)
+		ep->inflight[req->seq % KRMSG_WINDOW] = NULL;
+	list_del_init(&req->offer);
+	ep->nr_sends--;
+	if (!req->result)
+		ep->stats.tx_messages++;
+	krmsg_req_end(ep->ctx, req, req->result);
+}
+
+static int ack_one(struct krmsg_ep *ep, u32 seq)
+{
+	struct krmsg_req *req = ep->inflight[seq % KRMSG_WINDOW];
+
+	if (!krmsg_seqwin_mark(&ep->tx, seq))
+		return 0;	/* acknowledged out of order before */
+	if (!req || req->seq != seq)
+		return -EPROTO;
+	req->acked = true;
+	krmsg_tx_maybe_end(ep, req);
+	return 0;
+}
+
+/**
+ * krmsg_tx_ack() - the peer has delivered all before a sequence
+ * @ep: the endpoint, locked
+ * @ack: the sequence
+ *
+ * Return: 0 or -EPROTO.
+ */
+int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack)
+{
+	u32 seq;
+	int err;
+
+	if (!krmsg_seqwin_ack_ok(&ep->tx, ack))
+		return -EPROTO;
+	if (!krmsg_seqwin_ack_new(&ep->tx, ack))
+		return 0;
+	for (seq = ep->tx.base; seq != ack; seq++) {
+		err = ack_one(ep, seq);
+		if (err)
+			return err;
+	}
+	/* an offer that is acknowledged but has live keys keeps its place */
+	while (ep->tx.base != ack && krmsg_seqwin_slide(&ep->tx))
+		;
+	return 0;
+}
+
+/**
+ * krmsg_tx_acks() - the peer has delivered messages out of order
+ * @ep: the endpoint, locked
+ * @ack: sequence of the first bit
+ * @acks: the bits
+ *
+ * Return: 0 or -EPROTO.
+ */
+int krmsg_tx_acks(struct krmsg_ep *ep, u32 ack,
+		  const struct krmsg_wire_acks *acks)
+{
+	u32 i;
+	int err;
+
+	for (i = 0; i < KRMSG_WINDOW; i++) {
+		if (!(le64_to_cpu(acks->bits[i / 64]) >> (i % 64) & 1))
+			continue;
+		if (!krmsg_seqwin_has(&ep->tx, ack + i))
+			return -EPROTO;
+		err = ack_one(ep, ack + i);
+		if (err)
+			return err;
+	}
+	return 0;
+}
