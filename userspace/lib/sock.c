@@ -153,7 +153,7 @@ int krmsg_i_sock_push(struct krmsg_sock *s)
 {
 	int rc = krmsg_submit(s->k);
 
-	return rc == -EAGAIN || rc == -EINTR ? 0 : rc;
+	return rc >= 0 || rc == -EAGAIN || rc == -EINTR ? 0 : rc;
 }
 
 /* Wait for one record more than those that were looked at. */
