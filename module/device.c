@@ -23,8 +23,6 @@ static const char *why_not(const struct ib_device *ib)
 		return "no InfiniBand or RoCE port; iWARP is not supported yet";
 	if (!(ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
 		return "no fast registration (memory management extensions)";
-	if (!(ib->attrs.kernel_cap_flags & IBK_LOCAL_DMA_LKEY))
-		return "no local DMA key";
 	return NULL;
 }
 
