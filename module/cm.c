@@ -404,15 +404,16 @@ static int on_lane(struct krmsg_lane *lane, struct rdma_cm_id *id,
 int krmsg_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	u32 *kind = id->context;
+	struct krmsg_listener *l;
 
 	switch (*kind) {
 	case KRMSG_CM_LANE:
 		return on_lane(container_of(kind, struct krmsg_lane, kind), id,
 			       ev);
 	case KRMSG_CM_LISTENER:
+		l = container_of(kind, struct krmsg_listener, kind);
 		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-			return krmsg_listener_request(container_of(kind, struct krmsg_listener, kind),
-						      id, ev);
+			return krmsg_listener_request(l, id, ev);
 		return 0;
 	case KRMSG_CM_RESUME:
 		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)

@@ -39,11 +39,14 @@ static int dial(struct krmsg_ep *ep, const struct krmsg_connect *arg,
 	return err;
 }
 
+#define NO_ROOM \
+	"no room: the completion ring or the id table is full; use a larger cq_bytes or a smaller credit_bytes, or reap"
+
 static const char *dial_error(int err)
 {
 	switch (err) {
 	case -ENOSPC:
-		return "no room: the completion ring or the id table is full; use a larger cq_bytes or a smaller credit_bytes, or reap";
+		return NO_ROOM;
 	case -ENODEV:
 		return "no RDMA device reaches the address";
 	case -EADDRNOTAVAIL:

@@ -257,6 +257,8 @@ static void fill_info(const struct krmsg_dev *dev, struct krmsg_device_info *arg
 	}
 }
 
+#define HINT	"; make one: rdma link add rxe0 type rxe netdev eth0"
+
 /**
  * krmsg_device_info() - KRMSG_IOC_DEVICE
  * @ctx: the context
@@ -280,7 +282,7 @@ int krmsg_device_info(struct krmsg_ctx *ctx, struct krmsg_device_info *arg)
 	mutex_unlock(&devices_mutex);
 	return krmsg_fail(ctx, -ENOENT, KRMSG_STAGE_ARGUMENT, arg->index, i,
 			  "index %u: there are %u RDMA devices%s", arg->index,
-			  i, i ? "" : "; make one, for example: rdma link add rxe0 type rxe netdev eth0");
+			  i, i ? "" : HINT);
 }
 
 /**

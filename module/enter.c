@@ -142,6 +142,9 @@ void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx)
 	krmsg_timers_exit(ctx);
 }
 
+#define NO_ROOM \
+	"no SQ entry could be taken: no request, ring space or room in the endpoint's queue is free; reap records first"
+
 /* One ENTER under way. */
 struct enter {
 	struct krmsg_ctx *ctx;
@@ -207,6 +210,7 @@ static bool spin(struct enter *e, u64 ns)
 	} while (++i % 4 || (ktime_get_mono_fast_ns() < end &&
 			     !signal_pending(current)));
 	clear_bit(0, &ctx->spinning);
+	/* softirqs that saw the bit have left the work to us: look after it */
 	smp_mb__after_atomic();
 	if (done) {
 		ctx->spins++;
@@ -333,7 +337,7 @@ int krmsg_enter(struct krmsg_ctx *ctx, struct krmsg_enter *arg)
 				  e.records, e.min);
 	if (e.to_submit && !e.min && ctx->sq_blocked)
 		return krmsg_fail(ctx, -EAGAIN, KRMSG_STAGE_RING, e.to_submit,
-				  0, "no SQ entry could be taken: no request, ring space or room in the endpoint's queue is free; reap records first");
+				  0, NO_ROOM);
 	return 0;
 }
 

@@ -186,7 +186,9 @@ int krmsg_lane_repost(struct krmsg_lane *lane, bool all)
 	int err;
 	u32 n;
 
-	if (!all && lane->nr_repost < DIV_ROUND_UP(lane->nr_slots, 8))
+	/* a few are not worth it, unless the peer has only a few left */
+	if (!all && lane->nr_repost < DIV_ROUND_UP(lane->nr_slots, 8) &&
+	    lane->nr_repost < krmsg_grant_peer_left(&ep->slot_grant))
 		return 0;
 	while (lane->repost) {
 		for (n = 0; n < ARRAY_SIZE(wr) && lane->repost; n++) {

@@ -369,6 +369,9 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 	return err;
 }
 
+#define NO_ROOM \
+	"no room for the endpoint: its context's completion ring, its ids or the device are full"
+
 /**
  * krmsg_accept() - KRMSG_IOC_ACCEPT
  * @ctx: the listener's context
@@ -411,8 +414,7 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 	krmsg_ep_put(ep);
 	if (err)
 		krmsg_fail(ctx, err, KRMSG_STAGE_CONNECT, 0, 0,
-			   err == -ENOSPC ?
-			   "no room for the endpoint: its context's completion ring, its ids or the device are full" :
+			   err == -ENOSPC ? NO_ROOM :
 			   "the request could not be accepted");
 	return err;
 }

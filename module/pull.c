@@ -229,6 +229,7 @@ int krmsg_pull_seg(struct krmsg_ep *ep, const struct krmsg_item *item)
 {
 	struct krmsg_rxmsg *m = &ep->rxmsg[item->seq % KRMSG_WINDOW];
 	struct krmsg_pseg *seg;
+	bool last;
 
 	/* a message that was refused: its sender may not know yet */
 	if (m->state == KRMSG_RX_FREE || m->state == KRMSG_RX_DONE ||
@@ -253,7 +254,8 @@ int krmsg_pull_seg(struct krmsg_ep *ep, const struct krmsg_item *item)
 	};
 	m->next_seg++;
 	m->offered += item->length;
-	if ((m->next_seg == m->segments) != (m->offered == m->length))
+	last = m->next_seg == m->segments;
+	if (last != (m->offered == m->length))
 		return -EPROTO;
 	list_move_tail(&seg->node, &ep->pulls);
 	return 0;

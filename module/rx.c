@@ -452,11 +452,11 @@ bool krmsg_rx_owes(struct krmsg_ep *ep, bool *now)
 {
 	u32 acks = ep->rx.base - ep->ack_told;
 	u32 credit = krmsg_grant_untold(&ep->credit_grant);
-	u32 slots = krmsg_grant_untold(&ep->slot_grant);
 
 	*now = (ep->ack_now && (acks || ep->acks_untold)) ||
 	       acks >= KRMSG_WINDOW / 4 ||
 	       credit >= ep->credit_grant.capacity / 4 ||
-	       slots >= ep->slot_grant.capacity / 2;
+	       krmsg_grant_due(&ep->credit_grant) ||
+	       krmsg_grant_due(&ep->slot_grant);
 	return acks || ep->acks_untold;
 }

@@ -466,6 +466,9 @@ void krmsg_tx_flush(struct krmsg_ep *ep)
 		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
 		return;
 	}
+	/* the peer may be waiting for just these slots */
+	if (krmsg_grant_due(&ep->slot_grant))
+		tx_one(ep);
 	krmsg_watch_credit(ep);
 	krmsg_tx_writable(ep);
 	krmsg_ep_close_step(ep);
