@@ -14,7 +14,7 @@
 #include <string.h>
 #include <krmsg.h>
 
-#define ROUNDS	10000
+#define ROUNDS	1000
 #define SIZE	64
 #define SPIN_NS	1000000		/* poll for so long before sleeping */
 

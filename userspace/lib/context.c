@@ -35,12 +35,15 @@ static int open_failed(const char *device, int err)
 			device);
 	case EACCES:
 	case EPERM:
-		if (stat(device, &st) == 0)
+		if (stat(device, &st) == 0 && st.st_gid)
 			group = getgrgid(st.st_gid);
+		if (!group)
+			return krmsg_i_fail(NULL, -err,
+				"%s: no permission: only root may use it; the udev rule of krmsg would give it to the group rdma",
+				device);
 		return krmsg_i_fail(NULL, -err,
-			"%s: no permission; be root or a member of the group %s (usermod -aG %s USER, then log in again)",
-			device, group ? group->gr_name : "rdma",
-			group ? group->gr_name : "rdma");
+			"%s: no permission; be a member of the group %s: usermod -aG %s USER, then log in again",
+			device, group->gr_name, group->gr_name);
 	case EMFILE:
 		return krmsg_i_fail(NULL, -err,
 			"%s: too many open files; raise the limit: ulimit -n",

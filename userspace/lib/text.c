@@ -217,13 +217,13 @@ char *krmsg_event_text(const struct krmsg_event *event, char *text, size_t size)
 		return text;
 	text[0] = '\0';
 	for (i = 0; i < ARRAY_SIZE(bits); i++) {
-		if (!(event->events & bits[i].bit))
+		if (!(event->events & bits[i].bit) || event->error)
 			continue;
 		add(text, size, "%s%s", sep, bits[i].text);
 		sep = ", ";
 	}
 	if (event->error) {
-		add(text, size, ": %s, while %s",
+		add(text, size, "%s (while %s)",
 		    krmsg_result_text(event->error),
 		    krmsg_stage_text(event->stage));
 		if (event->wc_status)

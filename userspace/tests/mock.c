@@ -71,6 +71,8 @@ static struct ctx *contexts[1024];	/* by fd */
 static struct object objects[NR];	/* id is the index */
 static uint16_t next_port = 40000;
 
+const bool mock_active = true;
+const char * const mock_address = "127.0.0.1";
 int mock_contexts, mock_regions;
 uint64_t mock_memlock = UINT64_MAX;
 
@@ -296,6 +298,7 @@ static void finish_fin(struct object *ep)
 	if (ep->closing && !ep->sends && !ep->fin) {
 		ep->fin = true;
 		to->peer_fin = true;
+		fail_all(to, &to->recvs, -ENOTCONN);
 		event(to, KRMSG_EV_PEER_FIN, 0, 0);
 	}
 	if (ep->fin && to->fin) {

@@ -4,9 +4,12 @@
 #define KRMSG_MOCK_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+extern const bool mock_active;
+extern const char * const mock_address;	/* of this host */
 extern int mock_contexts, mock_regions;	/* there are now */
 extern uint64_t mock_memlock;		/* longest region */
 

@@ -73,20 +73,30 @@ static void summary(const struct cat *c, struct pipe *p, bool sender)
 	struct krmsg_counters n;
 	char a[UNIT_MAX], b[UNIT_MAX], r[UNIT_MAX];
 	uint64_t zero, copied;
+	char *out = NULL;
 	struct json j;
+	size_t size;
+	FILE *f;
 
 	if (krmsg_counters(p->s.k, 0, &n) < 0)
 		memset(&n, 0, sizeof(n));
 	zero = sender ? n.out_tx_zero_copy_bytes : n.out_rx_zero_copy_bytes;
 	copied = sender ? n.out_tx_copied_bytes : n.out_rx_copied_bytes;
 	if (c->json) {
-		json_start(&j, stderr);
+		/* In one piece: the other side may write there, too. */
+		f = open_memstream(&out, &size);
+		if (!f)
+			return;
+		json_start(&j, f);
 		json_u64(&j, "bytes", p->bytes);
 		json_double(&j, "seconds", seconds);
 		json_double(&j, "bytes_per_s", per_s);
 		json_u64(&j, "zero_copy_bytes", zero);
 		json_u64(&j, "copied_bytes", copied);
 		json_end(&j);
+		fclose(f);
+		fwrite(out, 1, size, stderr);
+		free(out);
 	} else if (c->summary) {
 		note("%llu bytes in %.2f s, %s/s; zero copy %s, copied %s",
 		     (unsigned long long)p->bytes, seconds,

@@ -95,7 +95,7 @@ static int record(struct receiver *r, const struct krmsg_rec *rec)
 		session_event(s, rec);
 		return s->closed || s->peer_fin ? session_why(s, text) : 0;
 	}
-	if (rec->result < 0)
+	if (rec->result < 0 && !session_over(rec->result))
 		return fail("%s: %s", text, krmsg_result_text(rec->result));
 	return 0;
 }

@@ -87,6 +87,17 @@ void session_event(struct session *s, const struct krmsg_rec *rec)
 	}
 }
 
+/*
+ * Buffers that are still posted when the peer has finished end with an error.
+ * The event, which comes as well, tells whether that is one.
+ */
+bool session_over(int result)
+{
+	return result == -ENOTCONN || result == -EPIPE ||
+	       result == -ECONNRESET || result == -ECONNABORTED ||
+	       result == -ECANCELED;
+}
+
 /* The connection ended before its time: say why. */
 int session_why(struct session *s, const char *what)
 {

@@ -142,6 +142,9 @@ int run_other(struct run *r, const struct krmsg_rec *rec, const char *what)
 		session_event(&r->s, rec);
 		return r->s.closed ? session_why(&r->s, what) : 0;
 	}
+	if (rec->result < 0 && rec->user_data >= r->nr_send &&
+	    session_over(rec->result))
+		return 0;
 	if (rec->result < 0)
 		return fail("%s: %s", what, krmsg_result_text(rec->result));
 	return 0;

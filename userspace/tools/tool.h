@@ -128,6 +128,7 @@ int session_open(struct session *s, const struct session_options *o);
 int session_accept(struct session *s, struct listener *l, uint32_t request,
 		   const struct session_options *o);
 void session_event(struct session *s, const struct krmsg_rec *rec);
+bool session_over(int result);
 int session_why(struct session *s, const char *what);
 void session_hangup(struct session *s, double seconds);
 void session_drop(struct session *s);
