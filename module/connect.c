@@ -93,6 +93,9 @@ int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg)
 	mutex_lock(&ep->mutex);
 	err = dial(ep, arg, &cfg);
 	arg->out_endpoint = ep->obj.id;
+	/* before the end could come, which takes the mutex and the limit */
+	if (!err)
+		krmsg_ep_set_limit(ep, cfg.connect_ms);
 	mutex_unlock(&ep->mutex);
 	mutex_unlock(&ctx->mutex);
 	if (err) {
@@ -101,8 +104,6 @@ int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg)
 		krmsg_unlock(ctx);
 		krmsg_fail(ctx, err, KRMSG_STAGE_RESOLVE_ADDR, 0, 0, "%s",
 			   dial_error(err));
-	} else {
-		krmsg_ep_set_limit(ep, cfg.connect_ms);
 	}
 	krmsg_ep_put(ep);
 	return err;

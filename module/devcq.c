@@ -11,11 +11,19 @@
 
 #define DEVCQ_MIN	1024
 
+/* Ask for a notification; what came before it is polled by a softirq. */
+static void arm(struct krmsg_devcq *cq)
+{
+	WRITE_ONCE(cq->armed, true);
+	if (ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP |
+			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		irq_poll_sched(&cq->iop);
+}
+
 static int devcq_irq_poll(struct irq_poll *iop, int budget)
 {
 	struct krmsg_devcq *cq = container_of(iop, struct krmsg_devcq, iop);
 	struct krmsg_ctx *ctx = cq->ctx;
-	bool again = false;
 	int n = 0;
 
 	krmsg_lock(ctx);
@@ -24,16 +32,12 @@ static int devcq_irq_poll(struct irq_poll *iop, int budget)
 		n = krmsg_devcq_poll(cq, budget);
 		if (n < budget) {
 			irq_poll_complete(iop);
-			cq->armed = true;
-			again = ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP |
-						 IB_CQ_REPORT_MISSED_EVENTS) > 0;
+			arm(cq);
 		}
 	} else {
 		irq_poll_complete(iop);
 	}
 	krmsg_unlock(ctx);
-	if (again)
-		irq_poll_sched(iop);
 	return n;
 }
 
@@ -96,22 +100,18 @@ int krmsg_devcqs_poll(struct krmsg_ctx *ctx)
  * krmsg_devcqs_arm() - ask for a notification of the next completion
  * @ctx: the context, locked
  *
- * Return: true when completions are there already: poll again.
+ * Completions that are there already are polled by a softirq, which runs when
+ * the lock is released at the latest.
  */
-bool krmsg_devcqs_arm(struct krmsg_ctx *ctx)
+void krmsg_devcqs_arm(struct krmsg_ctx *ctx)
 {
 	struct krmsg_devcq *cq;
-	bool missed = false;
 
-	list_for_each_entry(cq, &ctx->devcqs, node) {
-		if (READ_ONCE(cq->armed))
-			continue;
-		WRITE_ONCE(cq->armed, true);
-		if (ib_req_notify_cq(cq->cq, IB_CQ_NEXT_COMP |
-				     IB_CQ_REPORT_MISSED_EVENTS) > 0)
-			missed = true;
-	}
-	return missed;
+	if (test_bit(0, &ctx->spinning))
+		return;
+	list_for_each_entry(cq, &ctx->devcqs, node)
+		if (!READ_ONCE(cq->armed))
+			arm(cq);
 }
 
 static struct krmsg_devcq *devcq_create(struct krmsg_ctx *ctx,

@@ -23,9 +23,7 @@ static enum hrtimer_restart ack_timer(struct hrtimer *t)
 		krmsg_ep_dirty(ep);
 		krmsg_ep_put(ep);
 	}
-	if (!test_bit(0, &ctx->spinning))
-		while (krmsg_devcqs_arm(ctx))
-			krmsg_devcqs_poll(ctx);
+	krmsg_devcqs_arm(ctx);
 	krmsg_unlock(ctx);
 	return HRTIMER_NORESTART;
 }
@@ -57,11 +55,18 @@ static bool is_short(const struct krmsg_ep *ep)
 	       krmsg_state_live(ep->state);
 }
 
+static void start_credit_timer(struct krmsg_ctx *ctx)
+{
+	if (!hrtimer_is_queued(&ctx->credit_timer))
+		hrtimer_start(&ctx->credit_timer,
+			      ns_to_ktime(KRMSG_CREDIT_TICK_NS),
+			      HRTIMER_MODE_REL_SOFT);
+}
+
 static enum hrtimer_restart credit_timer(struct hrtimer *t)
 {
 	struct krmsg_ctx *ctx = container_of(t, struct krmsg_ctx, credit_timer);
 	struct krmsg_ep *ep, *tmp;
-	bool again;
 
 	krmsg_lock(ctx);
 	if (!ctx->dead)
@@ -73,14 +78,12 @@ static enum hrtimer_restart credit_timer(struct hrtimer *t)
 		krmsg_ep_dirty(ep);
 		krmsg_ep_put(ep);
 	}
-	again = !list_empty(&ctx->short_eps);
-	if (!again)
+	if (list_empty(&ctx->short_eps))
 		krmsg_ring_flags(ctx, 0, KRMSG_RING_NEED_ENTER);
+	else
+		start_credit_timer(ctx);
 	krmsg_unlock(ctx);
-	if (!again)
-		return HRTIMER_NORESTART;
-	hrtimer_forward_now(t, ns_to_ktime(KRMSG_CREDIT_TICK_NS));
-	return HRTIMER_RESTART;
+	return HRTIMER_NORESTART;
 }
 
 /**
@@ -99,15 +102,13 @@ void krmsg_watch_credit(struct krmsg_ep *ep)
 	krmsg_ep_get(ep);
 	list_add_tail(&ep->short_node, &ctx->short_eps);
 	krmsg_ring_flags(ctx, KRMSG_RING_NEED_ENTER, 0);
-	/* pairs with the process's fence between storing cq_head and loading
-	 * flags: one of us sees the other's store
+	/*
+	 * Pairs with the process's fence between storing cq_head and loading
+	 * flags: one of us sees the other's store.
 	 */
 	smp_mb();
 	krmsg_reap(ctx);
-	if (!hrtimer_active(&ctx->credit_timer))
-		hrtimer_start(&ctx->credit_timer,
-			      ns_to_ktime(KRMSG_CREDIT_TICK_NS),
-			      HRTIMER_MODE_REL_SOFT);
+	start_credit_timer(ctx);
 }
 
 /**
@@ -229,9 +230,7 @@ static bool arm_step(struct enter *e)
 	bool done;
 
 	krmsg_lock(ctx);
-	if (!test_bit(0, &ctx->spinning))
-		while (krmsg_devcqs_arm(ctx))
-			krmsg_devcqs_poll(ctx);
+	krmsg_devcqs_arm(ctx);
 	done = step(e);
 	krmsg_unlock(ctx);
 	return done;
@@ -356,9 +355,7 @@ __poll_t krmsg_ctx_poll(struct krmsg_ctx *ctx)
 	if (ctx->dead) {
 		mask = EPOLLERR | EPOLLHUP;
 	} else if (ctx->ready && !krmsg_reap(ctx)) {
-		if (!test_bit(0, &ctx->spinning))
-			while (krmsg_devcqs_arm(ctx))
-				krmsg_devcqs_poll(ctx);
+		krmsg_devcqs_arm(ctx);
 		krmsg_commit(ctx);
 		if (krmsg_cq_records(&ctx->cq))
 			mask |= EPOLLIN | EPOLLRDNORM;

@@ -475,7 +475,7 @@ void krmsg_devcq_put(struct krmsg_devcq *cq, u32 cqes);
 void krmsg_devcq_free_all(struct krmsg_ctx *ctx, struct krmsg_dev *dev);
 int krmsg_devcq_poll(struct krmsg_devcq *cq, int budget);
 int krmsg_devcqs_poll(struct krmsg_ctx *ctx);
-bool krmsg_devcqs_arm(struct krmsg_ctx *ctx);
+void krmsg_devcqs_arm(struct krmsg_ctx *ctx);
 
 /* cring.c: records */
 void krmsg_complete(struct krmsg_ctx *ctx, u32 id, u64 user_data, s32 result,
