@@ -222,16 +222,16 @@ char *krmsg_event_text(const struct krmsg_event *event, char *text, size_t size)
 		add(text, size, "%s%s", sep, bits[i].text);
 		sep = ", ";
 	}
-	if (event->error) {
+	if (event->error == -ECONNREFUSED && event->reject_code) {
+		add(text, size, "the peer rejected the connection (code %u)",
+		    event->reject_code);
+	} else if (event->error) {
 		add(text, size, "%s (while %s)",
 		    krmsg_result_text(event->error),
 		    krmsg_stage_text(event->stage));
 		if (event->wc_status)
 			add_wc(text, size, event->wc_status,
 			       event->vendor_err);
-		if (event->reject_code)
-			add(text, size, " (the peer's reject code: %u)",
-			    event->reject_code);
 	}
 	if (event->unread)
 		add(text, size, "; the peer had not read %llu messages",

@@ -154,7 +154,7 @@ static int next_sender(struct listener *l, struct receiver *r,
 		if (rc || decode(req, r, total) == 0)
 			return rc;
 		note("refused a client that is no krmsg cat of this version");
-		krmsg_reject(l->k, req->request, 1, NULL, 0);
+		krmsg_reject(l->k, req->request, REFUSE_VERSION, NULL, 0);
 	}
 }
 
@@ -183,7 +183,7 @@ int cat_receive(const struct cat *c)
 		if (rc == 0)
 			rc = cat_buffers(&r.p, (unsigned int)c->depth);
 		if (rc < 0) {
-			krmsg_reject(l.k, req.request, 2, NULL, 0);
+			krmsg_reject(l.k, req.request, REFUSE_MEMORY, NULL, 0);
 			return fail("%s", krmsg_error(NULL));
 		}
 		rc = session_accept(&r.p.s, &l, req.request, &o);

@@ -165,6 +165,18 @@ static int stream(struct sender *s)
 	return rc;
 }
 
+static const char *refusal(uint32_t code)
+{
+	switch (code) {
+	case REFUSE_VERSION:
+		return "no krmsg cat of this version listens there";
+	case REFUSE_MEMORY:
+		return "too much memory for the receiver; raise its ulimit -l, or lower --size";
+	default:
+		return "the receiver refused";
+	}
+}
+
 int cat_send(const struct cat *c)
 {
 	struct cat_wire wire = {
@@ -191,6 +203,8 @@ int cat_send(const struct cat *c)
 		total = (uint64_t)(st.st_size - at);
 	wire.total = htole64(total);
 	rc = session_dial(&s.p.s, c->address, &o);
+	if (rc && s.p.s.end.reject_code)
+		note("%s", refusal(s.p.s.end.reject_code));
 	if (rc)
 		return rc;
 	s.p.size = (size_t)c->size;

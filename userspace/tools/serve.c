@@ -148,7 +148,7 @@ static int one_client(struct listener *l, const struct krmsg_connreq *req)
 
 	if (test_decode((const struct test_wire *)req->private_data,
 			req->private_len, &t) < 0) {
-		krmsg_reject(l->k, req->request, REFUSE_TEST, NULL, 0);
+		krmsg_reject(l->k, req->request, REFUSE_VERSION, NULL, 0);
 		return fail("a client with a test that is not known was refused");
 	}
 	v.kind = t.kind;

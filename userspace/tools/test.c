@@ -153,7 +153,7 @@ int run_other(struct run *r, const struct krmsg_rec *rec, const char *what)
 static const char *refusal(uint32_t code)
 {
 	switch (code) {
-	case REFUSE_TEST:
+	case REFUSE_VERSION:
 		return "the server does not know this test; use the same version on both hosts";
 	case REFUSE_MEMORY:
 		return "too much memory for the server; raise its ulimit -l, or lower --size";

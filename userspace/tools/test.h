@@ -35,9 +35,6 @@ struct test_wire {
 #define TEST_VERIFY	(1U << 1)
 #define TEST_ZEROCOPY	(1U << 2)
 
-/* Codes with which a server refuses. */
-enum { REFUSE_TEST = 1, REFUSE_MEMORY = 2 };
-
 #define TEST_SIZE_MAX	(1ULL << 30)
 #define TAG_STOP	UINT64_MAX
 

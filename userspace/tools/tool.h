@@ -20,6 +20,9 @@ enum {
 	STATUS_NO_KRMSG = 3,	/* no module, device node or permission */
 };
 
+/* Codes with which a server or receiver refuses a connect request. */
+enum { REFUSE_VERSION = 1, REFUSE_MEMORY = 2 };
+
 int cmd_cat(int argc, char **argv);
 int cmd_ping(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
@@ -142,7 +145,5 @@ struct area {
 
 int area_get(struct area *a, struct krmsg *k, size_t size);
 void area_put(struct area *a);
-
-/* test.h has what ping and perf share. */
 
 #endif /* KRMSG_TOOL_H */
