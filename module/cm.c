@@ -299,6 +299,7 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 	struct krmsg_cm_rep rep;
 	const void *data;
 	const u8 *user;
+	u32 stage = KRMSG_STAGE_CONNECT;
 	s32 err = -ECONNREFUSED;
 	u8 len = 0;
 
@@ -309,7 +310,12 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		ep->why.private_len = rep.user_len;
 		memcpy(ep->why.private_data, user, rep.user_len);
 	}
-	krmsg_ep_fault(ep, err, KRMSG_STAGE_CONNECT, NULL);
+	/* a lane that comes too late for its session */
+	if (lane->lane == KRMSG_LANE_DATA && err == -ECONNREFUSED) {
+		err = -ECONNRESET;
+		stage = KRMSG_STAGE_TRANSFER;
+	}
+	krmsg_ep_fault(ep, err, stage, NULL);
 }
 
 static void disconnected(struct krmsg_ep *ep)

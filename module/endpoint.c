@@ -75,6 +75,7 @@ static void init_lists(struct krmsg_ep *ep)
 	INIT_LIST_HEAD(&ep->ack_node);
 	INIT_LIST_HEAD(&ep->short_node);
 	INIT_LIST_HEAD(&ep->sendq);
+	INIT_LIST_HEAD(&ep->flight);
 	INIT_LIST_HEAD(&ep->offering);
 	INIT_LIST_HEAD(&ep->free_mrs);
 	INIT_LIST_HEAD(&ep->order);
@@ -534,11 +535,16 @@ static u32 end_requests(struct krmsg_ep *ep)
 {
 	struct krmsg_ctx *ctx = ep->ctx;
 	s32 result = rest_result(ep, false);
+	struct krmsg_req *req, *tmp;
 	u32 i, spent = 0;
 
+	/* in the order in which they were sent, then those without one */
+	list_for_each_entry_safe(req, tmp, &ep->flight, node) {
+		list_del_init(&req->node);
+		krmsg_req_end(ctx, req, req->result ?: result);
+	}
 	for (i = 0; i < ctx->nr_reqs; i++) {
-		struct krmsg_req *req = &ctx->reqs[i];
-
+		req = &ctx->reqs[i];
 		if (req->state == KRMSG_R_FLYING && req->ep == ep)
 			krmsg_req_end(ctx, req, req->result ?: result);
 	}
@@ -613,7 +619,7 @@ static void free_lanes(struct krmsg_ep *ep)
 	ep->pd = NULL;
 }
 
-/* All that the process sees of the end. */
+/* All that the process sees of the end, when all the rest is done. */
 static void tell_end(struct krmsg_ep *ep)
 {
 	struct krmsg_ctx *ctx = ep->ctx;
@@ -626,7 +632,19 @@ static void tell_end(struct krmsg_ep *ep)
 	krmsg_ep_event(ep, KRMSG_EV_CLOSED);
 	give_ring_space(ep, spent);
 	add_stats(&ctx->stats, &ep->stats);
+	ctx->nr_eps--;
+	wake_up_all(&ctx->unused);
 	krmsg_unlock(ctx);
+}
+
+static void destroy_ids(struct krmsg_ep *ep)
+{
+	if (ep->lane_port)
+		krmsg_session_net_put(ep->msg.id->route.addr.dev_addr.net);
+	if (ep->data.id)
+		rdma_destroy_id(ep->data.id);
+	if (ep->msg.id)
+		rdma_destroy_id(ep->msg.id);
 }
 
 /**
@@ -640,7 +658,6 @@ void krmsg_ep_end_work(struct work_struct *work)
 {
 	struct krmsg_ep *ep = container_of(work, struct krmsg_ep, end_work);
 	struct krmsg_ctx *ctx = ep->ctx;
-	struct net *net = NULL;
 
 	stop_lanes(ep);
 	if (cancel_delayed_work_sync(&ep->limit_work))
@@ -654,19 +671,8 @@ void krmsg_ep_end_work(struct work_struct *work)
 	free_lanes(ep);
 	mutex_unlock(&ep->mutex);
 	mutex_unlock(&ctx->mutex);
+	destroy_ids(ep);
 	tell_end(ep);
-	if (ep->lane_port)
-		net = ep->msg.id->route.addr.dev_addr.net;
-	if (net)
-		krmsg_session_net_put(net);
-	if (ep->data.id)
-		rdma_destroy_id(ep->data.id);
-	if (ep->msg.id)
-		rdma_destroy_id(ep->msg.id);
-	krmsg_lock(ctx);
-	if (!--ctx->nr_eps)
-		wake_up_all(&ctx->unused);
-	krmsg_unlock(ctx);
 	krmsg_ep_put(ep);
 }
 

@@ -144,7 +144,7 @@ void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx)
 }
 
 #define NO_ROOM \
-	"no SQ entry could be taken: no request, ring space or room in the endpoint's queue is free; reap records first"
+	"no SQ entry could be taken: the SQ is empty, or no request, ring space or room in the endpoint's queue is free; then reap records first"
 
 /* One ENTER under way. */
 struct enter {
@@ -153,21 +153,23 @@ struct enter {
 	u32 min;
 	u32 submitted;
 	u32 records;
+	bool more;	/* krmsg_submit() has not seen the end of the SQ */
 	int err;
 };
 
-/* Submit what is left and count records. True when there is no need to wait. */
+/* Submit some of what is left and count records. True: no need to wait. */
 static bool step(struct enter *e)
 {
 	struct krmsg_ctx *ctx = e->ctx;
-	int n;
+	int n = 0;
 
+	e->more = false;
 	if (ctx->dead || krmsg_reap(ctx)) {
 		e->err = -ESHUTDOWN;
 		return true;
 	}
 	if (e->submitted < e->to_submit) {
-		n = krmsg_submit(ctx, e->to_submit - e->submitted);
+		n = krmsg_submit(ctx, e->to_submit - e->submitted, &e->more);
 		if (n < 0) {
 			e->err = n;
 			return true;
@@ -176,18 +178,23 @@ static bool step(struct enter *e)
 	}
 	krmsg_commit(ctx);
 	e->records = krmsg_cq_records(&ctx->cq);
-	return e->records >= e->min;
+	return e->records >= e->min && !e->more;
 }
 
+/* The lock is let go after each share of a long queue. */
 static bool locked_step(struct enter *e, bool poll)
 {
 	bool done;
 
-	krmsg_lock(e->ctx);
-	if (poll)
-		krmsg_devcqs_poll(e->ctx);
-	done = step(e);
-	krmsg_unlock(e->ctx);
+	do {
+		krmsg_lock(e->ctx);
+		if (poll)
+			krmsg_devcqs_poll(e->ctx);
+		done = step(e);
+		krmsg_unlock(e->ctx);
+		if (e->more)
+			cond_resched();
+	} while (e->more && !signal_pending(current));
 	return done;
 }
 
@@ -227,13 +234,10 @@ static bool spin(struct enter *e, u64 ns)
 static bool arm_step(struct enter *e)
 {
 	struct krmsg_ctx *ctx = e->ctx;
-	bool done;
-
 	krmsg_lock(ctx);
 	krmsg_devcqs_arm(ctx);
-	done = step(e);
 	krmsg_unlock(ctx);
-	return done;
+	return locked_step(e, false);
 }
 
 static int sleep_for(struct enter *e, ktime_t *deadline)
@@ -334,7 +338,7 @@ int krmsg_enter(struct krmsg_ctx *ctx, struct krmsg_enter *arg)
 				  "the deadline passed with %u of %u records" :
 				  "a signal came with %u of %u records",
 				  e.records, e.min);
-	if (e.to_submit && !e.min && ctx->sq_blocked)
+	if (e.to_submit && !e.min)
 		return krmsg_fail(ctx, -EAGAIN, KRMSG_STAGE_RING, e.to_submit,
 				  0, NO_ROOM);
 	return 0;

@@ -351,7 +351,7 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 	int err;
 
 	if (ep->state != KRMSG_S_REQUESTED)
-		return -ECONNRESET;
+		return -ENOENT;
 	err = krmsg_ep_adopt(ep, target, cfg);
 	if (err)
 		return err;
@@ -364,6 +364,9 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 	if (!err)
 		err = krmsg_cm_accept(&ep->msg, &ep->peer_params,
 				      arg->private_data, arg->private_len);
+	/* the manager's word for a peer that is gone */
+	if (err == -EINVAL)
+		err = -ENOENT;
 	if (err)
 		krmsg_ep_disown(ep);
 	return err;
@@ -415,6 +418,7 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 	if (err)
 		krmsg_fail(ctx, err, KRMSG_STAGE_CONNECT, 0, 0,
 			   err == -ENOSPC ? NO_ROOM :
+			   err == -ENOENT ? "the peer has given up" :
 			   "the request could not be accepted");
 	return err;
 }

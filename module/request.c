@@ -8,6 +8,8 @@
 
 #include "verbs.h"
 
+#define SUBMIT_SHARE	128	/* entries taken while the lock is held once */
+
 /**
  * krmsg_reqs_alloc() - make a context's requests
  * @ctx: the context, not ready yet
@@ -439,7 +441,7 @@ static void copy_entry(void *to, const void *from)
 }
 
 /* Take one request. Returns SQ entries taken, or -EAGAIN to stop here. */
-static int submit_one(struct krmsg_ctx *ctx, u32 ready)
+static int submit_one(struct krmsg_ctx *ctx, u32 ready, u32 *cost)
 {
 	u32 mask = ctx->sq.entries - 1;
 	struct krmsg_sqe_ext ext;
@@ -457,6 +459,8 @@ static int submit_one(struct krmsg_ctx *ctx, u32 ready)
 	if (has_ext)
 		copy_entry(&ext, &ctx->ring.sqes[(ctx->sq.head + 1) & mask]);
 	err = krmsg_sqe_decode(&sqe, has_ext ? &ext : NULL, &op);
+	/* a CANCEL may look at every request */
+	*cost += op.opcode == KRMSG_OP_CANCEL ? SUBMIT_SHARE : 1;
 	req = req_get(ctx, &op);
 	if (!err)
 		err = start(ctx, &op, req);
@@ -474,6 +478,7 @@ static int submit_one(struct krmsg_ctx *ctx, u32 ready)
  * krmsg_submit() - take requests from the submission queue
  * @ctx: the context, locked and ready
  * @max: SQ entries to take at most
+ * @more: set when it stopped only because the lock was held long enough
  *
  * Stops before an entry for which there is no request, no ring space or no
  * room in its endpoint's queue.
@@ -481,12 +486,12 @@ static int submit_one(struct krmsg_ctx *ctx, u32 ready)
  * Return: entries taken; -ESHUTDOWN after an index that cannot be, which ends
  * the context.
  */
-int krmsg_submit(struct krmsg_ctx *ctx, u32 max)
+int krmsg_submit(struct krmsg_ctx *ctx, u32 max, bool *more)
 {
 	/* pairs with the process's release: entries first */
 	u32 tail = smp_load_acquire(&ctx->ring.hdr->sq_tail);
 	int ready = krmsg_sq_ready(&ctx->sq, tail);
-	u32 taken = 0;
+	u32 taken = 0, cost = 0;
 	int n;
 
 	if (ready < 0) {
@@ -499,7 +504,10 @@ int krmsg_submit(struct krmsg_ctx *ctx, u32 max)
 	}
 	ctx->sq_blocked = false;
 	while (taken < max && taken < (u32)ready) {
-		n = submit_one(ctx, ready - taken);
+		*more = cost >= SUBMIT_SHARE;
+		if (*more)
+			break;
+		n = submit_one(ctx, ready - taken, &cost);
 		if (n < 0) {
 			ctx->sq_blocked = true;
 			break;

@@ -156,6 +156,8 @@ static void stall(struct krmsg_ep *ep)
 static void start_flight(struct krmsg_ep *ep, struct krmsg_req *req)
 {
 	list_del_init(&req->node);
+	if (!(req->flags & KRMSG_SQE_UNORDERED))
+		list_add_tail(&req->node, &ep->flight);
 	req->seq = ep->tx.next;
 	req->state = KRMSG_R_FLYING;
 	krmsg_seqwin_push(&ep->tx, req->seq);
@@ -495,29 +497,45 @@ void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc)
 	krmsg_ep_dirty(ep);
 }
 
-/**
- * krmsg_tx_maybe_end() - end a send when everything about it is over
- * @ep: the endpoint, locked
- * @req: a request in flight
- *
- * It is over when the peer has delivered it and every key is dead. With EARLY
- * the record of an offer comes when the keys are dead.
- */
-void krmsg_tx_maybe_end(struct krmsg_ep *ep, struct krmsg_req *req)
+static bool keys_dead(const struct krmsg_req *req)
 {
-	bool free = req->segs_done == req->segs && !req->live_keys;
+	return req->segs_done == req->segs && !req->live_keys;
+}
 
-	if (free && (req->flags & KRMSG_SQE_EARLY) && !req->early)
-		end_early(ep, req);
-	if (!free || !req->acked)
-		return;
+static void end_send(struct krmsg_ep *ep, struct krmsg_req *req)
+{
 	if (ep->inflight[req->seq % KRMSG_WINDOW] == req)
 		ep->inflight[req->seq % KRMSG_WINDOW] = NULL;
+	list_del_init(&req->node);
 	list_del_init(&req->offer);
 	ep->nr_sends--;
 	if (!req->result)
 		ep->stats.tx_messages++;
 	krmsg_req_end(ep->ctx, req, req->result);
+}
+
+/**
+ * krmsg_tx_maybe_end() - end a send when everything about it is over
+ * @ep: the endpoint, locked
+ * @req: a request in flight
+ *
+ * It is over when the peer has delivered it and every key is dead. Ordered
+ * sends end in their order, so that the record of one stands for all quiet ones
+ * before it. With EARLY the record of an offer comes when the keys are dead.
+ */
+void krmsg_tx_maybe_end(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	if (keys_dead(req) && (req->flags & KRMSG_SQE_EARLY) && !req->early)
+		end_early(ep, req);
+	if (req->flags & KRMSG_SQE_UNORDERED) {
+		if (keys_dead(req) && req->acked)
+			end_send(ep, req);
+		return;
+	}
+	while ((req = list_first_entry_or_null(&ep->flight, struct krmsg_req,
+					       node)) &&
+	       keys_dead(req) && req->acked)
+		end_send(ep, req);
 }
 
 static int ack_one(struct krmsg_ep *ep, u32 seq)

@@ -129,7 +129,7 @@ enum krmsg_req_state {
 
 /**
  * struct krmsg_req - a request that was taken from the SQ; all ctx->lock
- * @node: free list, sendq, bufq
+ * @node: free list, sendq, flight, bufq
  * @ep: SEND, ANSWER: the endpoint
  * @offer: entry in ep->offering while segments are left to offer
  * @target: id as given, for the record
@@ -416,6 +416,7 @@ struct krmsg_ep {
 	struct krmsg_spend credit;
 	struct krmsg_seqwin tx;
 	struct krmsg_req *inflight[KRMSG_WINDOW];
+	struct list_head flight;		/* ordered ones in flight */
 	struct list_head offering;
 	u32 segs_out;				/* peer has not answered */
 	struct list_head free_mrs;
@@ -502,7 +503,7 @@ static inline void krmsg_owner_get(struct krmsg_owner *own)
 void krmsg_owner_put(struct krmsg_owner *own);
 
 /* request.c */
-int krmsg_submit(struct krmsg_ctx *ctx, u32 max);
+int krmsg_submit(struct krmsg_ctx *ctx, u32 max, bool *more);
 void krmsg_req_end(struct krmsg_ctx *ctx, struct krmsg_req *req, s32 result);
 void krmsg_req_free(struct krmsg_ctx *ctx, struct krmsg_req *req);
 u32 krmsg_req_dma(const struct krmsg_req *req, struct krmsg_cursor *cur,

@@ -51,10 +51,13 @@
  *  -ECONNRESET   the peer went away without closing
  *  -ECONNABORTED this side closed the endpoint before the request ended
  *  -ECONNREFUSED nobody listens there, or the peer rejected the request
+ *  -EAGAIN       too many connect requests wait at the peer: try again
+ *  -ENOSPC       the peer has no room for one more endpoint
  *  -ETIMEDOUT    the peer did not answer in time
  *  -EPROTO       the peer broke the protocol
  *  -EIO          the device failed; the event record has its status
  *  -ENODEV       the device was removed
+ *  -EACCES       a RECV or ANSWER names a read-only region
  *  -EINVAL, -ENOENT, -EOPNOTSUPP
  *                the request itself was wrong, as for ioctls
  */
