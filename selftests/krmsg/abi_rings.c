@@ -64,7 +64,8 @@ TEST_F(values, listen)
 	bad = addr4("203.0.113.7", 0);
 	TEST_ERR(fd, EADDRNOTAVAIL, _test_ioctl_listen(fd, &bad, 0, 0, &id,
 						       NULL));
-	TEST_ERR(fd, ENOSPC, _test_ioctl_listen(fd, &a, 0, 1U << 20, &id, NULL));
+	TEST_ERR_TEXT(fd, EINVAL, "backlog",
+		      _test_ioctl_listen(fd, &a, 0, 1U << 20, &id, NULL));
 	test_ioctl_listen(fd, &a, 0, 0, &id, &out);
 	EXPECT_EQ(AF_INET, out.family);
 	EXPECT_NE(0, out.port);
@@ -97,7 +98,8 @@ TEST_F(values, endpoint_config)
 	BAD(EINVAL, "slots", .slots = 7);
 	BAD(EINVAL, "slots", .slots = 1025);
 	BAD(EINVAL, "slots", .slots = 0x80000000);
-	BAD(ENOSPC, "credit", .credit_bytes = 512U << 20);
+	BAD(EINVAL, "credit", .credit_bytes = 512U << 20);
+	BAD(EINVAL, "credit", .credit_bytes = 1);
 	BAD(ENOENT, "pool", .pool = 0x4711);
 	TEST_ERR_TEXT(fd, EINVAL, "private",
 		      _test_ioctl_connect(fd, &dst, NULL, NULL, 25, &id));

@@ -79,7 +79,7 @@ TEST_F(close, half)
 	/* With the other half it is whole. */
 	test_ioctl_close(p->b.fd, p->eb, 0);
 	got_free(need_event(&p->a, p->ea, KRMSG_EV_PEER_FIN));
-	test_ioctl_close(p->a.fd, p->ea, 0);
+	close_late(&p->a, p->ea);
 	got_free(need_closed(&p->a, p->ea, 0));
 	got_free(need_closed(&p->b, p->eb, 0));
 }
@@ -96,8 +96,8 @@ TEST_F(close, half_twice)
 	got_free(need_event(&p->b, p->eb, KRMSG_EV_PEER_FIN));
 	test_ioctl_close(p->b.fd, p->eb, KRMSG_CLOSE_SEND);
 	got_free(need_event(&p->a, p->ea, KRMSG_EV_PEER_FIN));
-	test_ioctl_close(p->a.fd, p->ea, 0);
-	test_ioctl_close(p->b.fd, p->eb, 0);
+	close_late(&p->a, p->ea);
+	close_late(&p->b, p->eb);
 	got_free(need_closed(&p->a, p->ea, 0));
 	got_free(need_closed(&p->b, p->eb, 0));
 }
@@ -140,7 +140,7 @@ TEST_F(close, queued_messages_arrive_first)
 	got_free(need_event(&p->b, p->eb, KRMSG_EV_PEER_FIN));
 	for (i = 0; i < n; i++)
 		done(&p->a, i, 0);
-	test_ioctl_close(p->b.fd, p->eb, 0);
+	close_late(&p->b, p->eb);
 	got_free(need_closed(&p->a, p->ea, 0));
 	got_free(need_closed(&p->b, p->eb, 0));
 }
@@ -164,7 +164,7 @@ TEST_F(close, refuses_sends_after_it)
 	ASSERT_TRUE(g);
 	EXPECT_LT(g->r.result, 0);
 	got_free(g);
-	test_ioctl_close(p->b.fd, p->eb, 0);
+	close_late(&p->b, p->eb);
 	got_free(need_closed(&p->a, p->ea, 0));
 	got_free(need_closed(&p->b, p->eb, 0));
 }
@@ -235,7 +235,7 @@ TEST_F(close, buffers_end_at_an_orderly_close)
 	submit(&p->b);
 	test_ioctl_close(p->a.fd, p->ea, 0);
 	got_free(need_event(&p->b, p->eb, KRMSG_EV_PEER_FIN));
-	test_ioctl_close(p->b.fd, p->eb, 0);
+	close_late(&p->b, p->eb);
 	for (i = 0; i < 5; i++) {
 		g = get_done(&p->b, i, SOON);
 		ASSERT_TRUE(g);
@@ -268,7 +268,7 @@ TEST_F(close, tells_what_was_unread)
 	}
 	test_ioctl_close(p->b.fd, p->eb, 0);
 	got_free(need_event(&p->a, p->ea, KRMSG_EV_PEER_FIN));
-	test_ioctl_close(p->a.fd, p->ea, 0);
+	close_late(&p->a, p->ea);
 	g = need_closed(&p->a, p->ea, 0);
 	EXPECT_TRUE(g->ev.unread == 5 || g->ev.unread == 0);
 	EXPECT_EQ(7, g->ev.acked);
@@ -296,9 +296,12 @@ TEST_F(close, linger)
 	test_ioctl_close(p->a.fd, a, 0);
 	g = get_done(&p->a, 1, SOON);
 	ASSERT_TRUE(g);
+	th_log("the send ended with %d", g->r.result);
 	EXPECT_LT(g->r.result, 0);
 	got_free(g);
-	got_free(need_event(&p->a, a, KRMSG_EV_CLOSED));
+	g = need_event(&p->a, a, KRMSG_EV_CLOSED);
+	th_log("closed with %d at stage %u", g->ev.error, g->ev.stage);
+	got_free(g);
 	EXPECT_GE(th_now_ns() - start, 200000000);
 	EXPECT_LT(th_now_ns() - start, 5000000000ULL * th_slow());
 	g = need_event(&p->b, b, KRMSG_EV_CLOSED);
@@ -308,6 +311,28 @@ TEST_F(close, linger)
 	test_ioctl_close(p->a.fd, p->ea, KRMSG_CLOSE_ABORT);
 	got_free(need_event(&p->a, p->ea, KRMSG_EV_CLOSED));
 	got_free(need_event(&p->b, p->eb, KRMSG_EV_CLOSED));
+}
+
+TEST_F(close, waits_for_a_buffer)
+{
+	struct pair *p = &self->p;
+
+	HINT("an orderly close waits, within linger, until a buffer is posted");
+	fill(self->a.p, 100000, 5);
+	put_send(&p->a, 0, p->ea, 1, self->a.region, 0, 100000);
+	submit(&p->a);
+	test_ioctl_close(p->a.fd, p->ea, 0);
+	got_free(need_event(&p->b, p->eb, KRMSG_EV_NO_BUFFER));
+	/* The reader takes its time. */
+	EXPECT_TRUE(!get_event(&p->a, p->ea, KRMSG_EV_CLOSED, 200));
+	put_recv(&p->b, p->eb, 2, self->b.region, 0, 100000);
+	submit(&p->b);
+	done(&p->b, 2, 0);
+	EXPECT_EQ(-1, verify(self->b.p, 100000, 5));
+	done(&p->a, 1, 0);
+	close_late(&p->b, p->eb);
+	got_free(need_closed(&p->a, p->ea, 0));
+	got_free(need_closed(&p->b, p->eb, 0));
 }
 
 TEST_F(close, the_last_event_is_the_last)
@@ -361,7 +386,7 @@ TEST_F(close, connecting)
 	got_free(get_type(&p->b, KRMSG_REC_CONNREQ, 0, 200));
 	test_ioctl_close(p->b.fd, p->listener, 0);
 	test_ioctl_close(p->a.fd, p->ea, 0);
-	test_ioctl_close(p->b.fd, p->eb, 0);
+	close_late(&p->b, p->eb);
 	got_free(need_closed(&p->a, p->ea, 0));
 	got_free(need_closed(&p->b, p->eb, 0));
 }
@@ -382,7 +407,7 @@ TEST_F(close, pool)
 	TEST_ERR_TEXT(p->b.fd, EBUSY, "endpoint",
 		      _test_ioctl_close(p->b.fd, pool, 0));
 	test_ioctl_close(p->a.fd, a, 0);
-	test_ioctl_close(p->b.fd, b, 0);
+	close_late(&p->b, b);
 	got_free(need_closed(&p->a, a, 0));
 	got_free(need_closed(&p->b, b, 0));
 	test_ioctl_close(p->b.fd, pool, 0);
@@ -390,7 +415,7 @@ TEST_F(close, pool)
 	done(&p->b, 2, -ECANCELED);
 	test_err_ioctl_close(ENOENT, p->b.fd, pool, 0);
 	test_ioctl_close(p->a.fd, p->ea, 0);
-	test_ioctl_close(p->b.fd, p->eb, 0);
+	close_late(&p->b, p->eb);
 	got_free(need_closed(&p->a, p->ea, 0));
 	got_free(need_closed(&p->b, p->eb, 0));
 }
@@ -446,7 +471,7 @@ TEST_F(who, bounded)
 		if (variant->abort)
 			_test_ioctl_close(c2->fd, e2, flags);
 		else
-			test_ioctl_close(c2->fd, e2, flags);
+			close_late(c2, e2);
 		got_free(need_event(c2, e2, KRMSG_EV_CLOSED));
 	}
 	got_free(need_event(c1, e1, KRMSG_EV_CLOSED));

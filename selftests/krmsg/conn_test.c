@@ -34,7 +34,7 @@ FIXTURE_TEARDOWN(conn)
 static void close_both(struct ctx *a, u32 ea, struct ctx *b, u32 eb)
 {
 	test_ioctl_close(a->fd, ea, 0);
-	test_ioctl_close(b->fd, eb, 0);
+	close_late(b, eb);
 	got_free(need_closed(a, ea, 0));
 	got_free(need_closed(b, eb, 0));
 }

@@ -108,7 +108,7 @@ TEST(requests_run_out)
 TEST(no_room_for_credit)
 {
 	struct krmsg_ep_config cfg = { .credit_bytes = 32 * KIB };
-	struct krmsg_addr to;
+	struct krmsg_addr to, la = addr4(TEST_IP, 0);
 	u32 ids[64], n, b;
 	struct ctx c, srv;
 	u16 port;
@@ -124,6 +124,7 @@ TEST(no_room_for_credit)
 			break;
 	ASSERT_GE(n, 1);
 	ASSERT_LE(n, 4);
+	TEST_ERR(c.fd, ENOSPC, _test_ioctl_listen(c.fd, &la, 0, 1024, &b, NULL));
 	TEST_ERR_TEXT(c.fd, ENOSPC, "credit",
 		      _test_ioctl_connect(c.fd, &to, &cfg, NULL, 0, &ids[n]));
 	/* A closed one gives its part back. */
@@ -149,7 +150,7 @@ FIXTURE_VARIANT(flood) {
 };
 
 FIXTURE_VARIANT_ADD(flood, smallest) {
-	.slots = 8, .credit = 4 * KIB, .max_sends = 4, .len = 500,
+	.slots = 8, .credit = 8 * KIB, .max_sends = 4, .len = 500,
 };
 
 FIXTURE_VARIANT_ADD(flood, few_slots) {

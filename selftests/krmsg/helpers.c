@@ -97,7 +97,7 @@ void pair_init(struct pair *p, const struct pair_opt *o)
 void pair_close(struct pair *p)
 {
 	test_ioctl_close(p->a.fd, p->ea, 0);
-	test_ioctl_close(p->b.fd, p->eb, 0);
+	close_late(&p->b, p->eb);
 	got_free(need_closed(&p->a, p->ea, 0));
 	got_free(need_closed(&p->b, p->eb, 0));
 	ctx_close(&p->a);
@@ -110,18 +110,19 @@ void pair_close(struct pair *p)
 
 static void want_huge_pages(size_t len)
 {
-	const char *path = "/proc/sys/vm/nr_hugepages";
-	long long want = len / HUGE_PAGE + 1;
+	const char *all = "/proc/sys/vm/nr_hugepages";
+	const char *left = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+	long long want = len / HUGE_PAGE;
 	FILE *f;
 
-	if (th_read_number(path) >= want)
+	if (th_read_number(left) >= want)
 		return;
-	f = fopen(path, "w");
+	f = fopen(all, "w");
 	if (f) {
-		fprintf(f, "%lld\n", want);
+		fprintf(f, "%lld\n", th_read_number(all) + want);
 		fclose(f);
 	}
-	if (th_read_number(path) < want)
+	if (th_read_number(left) < want)
 		SKIP("the machine has no huge pages");
 }
 

@@ -74,15 +74,15 @@ FIXTURE_TEARDOWN(scribble)
 }
 
 /* a is dead with a reason; its peer is told. */
-static void need_ended(struct pair *p, const char *word)
+static void need_ended(struct pair *p)
 {
 	struct got *g;
 
 	HINT("a broken index ends the context with ESHUTDOWN and a reason");
 	EXPECT_TRUE(TH_UNTIL(5000, load_acquire(&p->a.hdr->flags) &
 			     KRMSG_RING_ENDED));
-	TEST_ERR_TEXT(p->a.fd, ESHUTDOWN, word,
-		      _test_ioctl_enter(p->a.fd, 1, 0, 0, NULL));
+	TEST_ERR(p->a.fd, ESHUTDOWN,
+		 _test_ioctl_enter(p->a.fd, 1, 0, 0, NULL));
 	EXPECT_EQ(-1, _test_ioctl_pool(p->a.fd, 1, &p->listener));
 	EXPECT_EQ(ESHUTDOWN, errno);
 	g = need_closed(&p->b, p->eb, -ECONNRESET);
@@ -95,9 +95,9 @@ TEST_F(scribble, sq_tail_too_far)
 
 	store_release(&p->a.hdr->sq_tail, p->a.sq_tail +
 		      p->a.s.out_sq_entries + 1);
-	EXPECT_EQ(-1, _test_ioctl_enter(p->a.fd, 1, 0, 0, NULL));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	need_ended(p, "sq");
+	TEST_ERR_TEXT(p->a.fd, ESHUTDOWN, "sq",
+		      _test_ioctl_enter(p->a.fd, 1, 0, 0, NULL));
+	need_ended(p);
 }
 
 TEST_F(scribble, sq_tail_backwards)
@@ -107,9 +107,9 @@ TEST_F(scribble, sq_tail_backwards)
 	put(&p->a, KRMSG_OP_NOP, KRMSG_SQE_QUIET, 0, 1);
 	submit(&p->a);
 	store_release(&p->a.hdr->sq_tail, p->a.sq_tail - 1);
-	EXPECT_EQ(-1, _test_ioctl_enter(p->a.fd, 1, 0, 0, NULL));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	need_ended(p, "sq");
+	TEST_ERR_TEXT(p->a.fd, ESHUTDOWN, "sq",
+		      _test_ioctl_enter(p->a.fd, 1, 0, 0, NULL));
+	need_ended(p);
 }
 
 TEST_F(scribble, cq_head_past_the_tail)
@@ -118,9 +118,9 @@ TEST_F(scribble, cq_head_past_the_tail)
 
 	store_release(&p->a.hdr->cq_head,
 		      load_acquire(&p->a.hdr->cq_tail) + 1);
-	EXPECT_EQ(-1, _test_ioctl_enter(p->a.fd, 0, 0, 0, NULL));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	need_ended(p, "cq");
+	TEST_ERR_TEXT(p->a.fd, ESHUTDOWN, "cq",
+		      _test_ioctl_enter(p->a.fd, 0, 0, 0, NULL));
+	need_ended(p);
 }
 
 TEST_F(scribble, cq_head_inside_a_record)
@@ -133,9 +133,9 @@ TEST_F(scribble, cq_head_inside_a_record)
 	ASSERT_TRUE(rec_wait(&p->a, SOON));
 	ASSERT_EQ(5, rec_peek(&p->a)->units);
 	store_release(&p->a.hdr->cq_head, p->a.cq_head + 1);
-	EXPECT_EQ(-1, _test_ioctl_enter(p->a.fd, 0, 0, 0, NULL));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	need_ended(p, "cq");
+	TEST_ERR_TEXT(p->a.fd, ESHUTDOWN, "cq",
+		      _test_ioctl_enter(p->a.fd, 0, 0, 0, NULL));
+	need_ended(p);
 }
 
 TEST_F(scribble, cq_head_backwards)
@@ -143,9 +143,9 @@ TEST_F(scribble, cq_head_backwards)
 	struct pair *p = &self->p;
 
 	store_release(&p->a.hdr->cq_head, p->a.cq_head - 1);
-	EXPECT_EQ(-1, _test_ioctl_enter(p->a.fd, 0, 0, 0, NULL));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	need_ended(p, "cq");
+	TEST_ERR_TEXT(p->a.fd, ESHUTDOWN, "cq",
+		      _test_ioctl_enter(p->a.fd, 0, 0, 0, NULL));
+	need_ended(p);
 }
 
 TEST_F(scribble, while_the_peer_sends)
@@ -513,6 +513,43 @@ TEST(counts_that_overflow)
 	}
 	ctx_close(&c);
 	ctx_close(&bare);
+}
+
+TEST_TIMEOUT(a_full_queue_of_cancels, 60)
+{
+	struct ctx c;
+	struct mem m;
+	u32 pool, i, n = 32768, taken = 0;
+	u64 t, worst = 0;
+
+	HINT("CANCEL must not search all requests with the lock held");
+	ctx_open(&c);
+	ctx_setup(&c, n, 4 * MIB, n);
+	mem_get(&m, MEM_PLAIN, PAGE);
+	mem_register(&c, &m);
+	test_ioctl_pool(c.fd, 1, &pool);
+	/* Half of the requests are posted buffers, then CANCELs of none. */
+	for (i = 0; i < n / 2; i++)
+		put_recv(&c, pool, i, m.region, 0, 1);
+	submit(&c);
+	for (i = 0; i < n / 2 - 1; i++)
+		put(&c, KRMSG_OP_CANCEL, 0, pool, i)->arg = ~0ULL;
+	sq_publish(&c);
+	while (sq_waiting(&c)) {
+		t = th_now_ns();
+		taken += submit_some(&c);
+		t = th_now_ns() - t;
+		worst = t > worst ? t : worst;
+		while (rec_peek(&c)) {
+			ASSERT_EQ(-ENOENT, rec_peek(&c)->result);
+			rec_pop(&c);
+		}
+	}
+	EXPECT_EQ(n / 2 - 1, taken);
+	th_log("longest ENTER: %u ms", (u32)(worst / 1000000));
+	EXPECT_LT(worst, 1000000000ULL * th_slow());
+	ctx_close(&c);
+	mem_put(&m);
 }
 
 TEST_F(scribble, many_contexts_at_once)

@@ -367,7 +367,7 @@ TEST_F(life, stopped_consumer)
 			submit_some(&self->srv);
 	}
 	got_free(need_event(&self->srv, ep, KRMSG_EV_PEER_FIN));
-	test_ioctl_close(self->srv.fd, ep, 0);
+	close_late(&self->srv, ep);
 	got_free(need_event(&self->srv, ep, KRMSG_EV_CLOSED));
 	EXPECT_EQ(0, th_wait(pid));
 }
@@ -531,11 +531,12 @@ static int opens_all_the_time(void *arg)
 {
 	struct krmsg_query q;
 	u32 opened = 0;
-	int fd, ends = *(int *)arg;
+	int fd, *ends = arg;
 	char b;
 
-	fcntl(ends, F_SETFL, O_NONBLOCK);
-	while (read(ends, &b, 1) < 0) {
+	close(ends[1]);
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	while (read(ends[0], &b, 1) < 0) {
 		fd = open("/dev/krmsg", O_RDWR | O_CLOEXEC);
 		if (fd < 0) {
 			ASSERT_TRUE(errno == ENOENT || errno == ENODEV ||
@@ -560,7 +561,7 @@ TEST_TIMEOUT(module_unload_while_others_open, 60)
 	if (access("/sys/module/krmsg/refcnt", F_OK))
 		SKIP("krmsg is not a module here");
 	ASSERT_EQ(0, pipe(fds));
-	pid = th_fork(opens_all_the_time, &fds[0]);
+	pid = th_fork(opens_all_the_time, fds);
 	end = th_deadline_ms(40000);
 	for (i = 0; i < n && th_now_ns() < end;) {
 		if (!run_program("rmmod", "krmsg")) {

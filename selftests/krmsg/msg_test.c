@@ -220,7 +220,7 @@ TEST_F(small, user_data_of_the_endpoint)
 	done(&p->a, 1, 0);
 	done(&p->b, 1, 0);
 	test_ioctl_close(p->a.fd, a, 0);
-	test_ioctl_close(p->b.fd, b, 0);
+	close_late(&p->b, b);
 	g = need_closed(&p->a, a, 0);
 	EXPECT_EQ(ca.user_data, g->r.user_data);
 	got_free(g);
@@ -392,7 +392,7 @@ TEST(cancel_of_queued_sends)
 
 	HINT("CANCEL of sends that wait for credit, while others go on");
 	/* The reader gives little credit, and does not read. */
-	o.cb.credit_bytes = 4 * KIB;
+	o.cb.credit_bytes = 8 * KIB;
 	pair_init(&p, &o);
 	mem_get(&m, MEM_PLAIN, 64 * KIB);
 	mem_register(&p.a, &m);

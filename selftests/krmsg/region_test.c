@@ -281,7 +281,7 @@ static int limited_child(void *arg)
 		test_ioctl_release(c.fd, id, 0);
 		return 0;
 	}
-	TEST_ERR_TEXT(c.fd, ENOMEM, "memlock",
+	TEST_ERR_TEXT(c.fd, ENOMEM, "locked memory",
 		      _test_ioctl_register(c.fd, m.p, 128 * KIB, 0, &id2, NULL));
 	/* What is needed, used and allowed is all in the text. */
 	th_log("reason: %s", last_text(c.fd));

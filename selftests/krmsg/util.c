@@ -677,6 +677,21 @@ struct got *get_event(struct ctx *c, u32 id, u32 bits, unsigned int ms)
 	return NULL;
 }
 
+/* What else was told of an endpoint that has closed. */
+static void drop_events(struct ctx *c, u32 id)
+{
+	struct got **p = &c->kept, *g;
+
+	while ((g = *p)) {
+		if (g->r.type == KRMSG_REC_EVENT && g->r.endpoint == id) {
+			*p = g->next;
+			free(g);
+		} else {
+			p = &g->next;
+		}
+	}
+}
+
 struct got *need_event(struct ctx *c, u32 id, u32 bits)
 {
 	struct got *g = get_event(c, id, bits, SOON);
@@ -685,6 +700,8 @@ struct got *need_event(struct ctx *c, u32 id, u32 bits)
 		show_kept(c);
 		FAIL("event %#x of %#x did not come", bits, id);
 	}
+	if (bits & KRMSG_EV_CLOSED)
+		drop_events(c, id);
 	return g;
 }
 
@@ -697,6 +714,12 @@ struct got *need_closed(struct ctx *c, u32 id, int error)
 		     g->ev.error ? strerrorname_np(-g->ev.error) : "success",
 		     g->ev.stage, error);
 	return g;
+}
+
+void close_late(struct ctx *c, u32 id)
+{
+	if (_test_ioctl_close(c->fd, id, 0) && errno != ENOENT)
+		TEST_OK(c->fd, -1);
 }
 
 void need_no_records(struct ctx *c)

@@ -231,6 +231,10 @@ struct got *get_event(struct ctx *c, u32 id, u32 bits, unsigned int ms);
 struct got *need_event(struct ctx *c, u32 id, u32 bits);
 /* CLOSED with this error. */
 struct got *need_closed(struct ctx *c, u32 id, int error);
+/*
+ * Close an endpoint whose peer was closed: that ends both, so it may be gone.
+ */
+void close_late(struct ctx *c, u32 id);
 /* Nothing is left in the ring, nothing was put aside. */
 void need_no_records(struct ctx *c);
 const char *rec_name(const struct krmsg_rec *r);
