@@ -7,26 +7,33 @@
 #include <sys/ioctl.h>
 #include "internal.h"
 
-static __thread char thread_error[ERROR_MAX];
-
-static int note(struct krmsg *k, int err, const char *text)
-{
-	if (text != thread_error)
-		snprintf(thread_error, sizeof(thread_error), "%s", text);
-	if (k)
-		memcpy(k->error, thread_error, sizeof(k->error));
-	return err;
-}
+/* Points to thread_buf, or to a text that stays. */
+static __thread const char *thread_text;
+static __thread char thread_buf[ERROR_MAX];
 
 int krmsg_i_fail(struct krmsg *k, int err, const char *fmt, ...)
 {
-	char text[ERROR_MAX];
+	char text[ERROR_MAX];	/* the arguments may be from thread_buf */
 	va_list args;
 
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	return note(k, err, text);
+	memcpy(thread_buf, text, sizeof(text));
+	thread_text = thread_buf;
+	if (k) {
+		memcpy(k->error, text, sizeof(text));
+		k->text = k->error;
+	}
+	return err;
+}
+
+/* For failures that are part of normal work: it costs next to nothing. */
+int krmsg_i_fail_fixed(struct krmsg *k, int err, const char *text)
+{
+	thread_text = text;
+	k->text = text;
+	return err;
 }
 
 /* The kernel's own words for an errno of this fd, if it still has them. */
@@ -84,7 +91,7 @@ int krmsg_i_fail_event(struct krmsg *k, int err, const char *what,
  */
 const char *krmsg_error(const struct krmsg *k)
 {
-	const char *text = k ? k->error : thread_error;
+	const char *text = k ? k->text : thread_text;
 
-	return text[0] ? text : "nothing has failed";
+	return text ? text : "nothing has failed";
 }

@@ -30,6 +30,7 @@ struct krmsg {
 	uint32_t cq_head;
 	uint32_t cq_shown;
 	uint32_t cq_tail;
+	const char *text;	/* of the last failure: error, or a fixed one */
 	char error[ERROR_MAX];
 };
 
@@ -63,6 +64,7 @@ int krmsg_i_enter(struct krmsg *k, unsigned int min_records,
  */
 int krmsg_i_fail(struct krmsg *k, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+int krmsg_i_fail_fixed(struct krmsg *k, int err, const char *text);
 int krmsg_i_fail_event(struct krmsg *k, int err, const char *what,
 		       const struct krmsg_event *event);
 int krmsg_i_fail_ioctl(struct krmsg *k, int err, const char *what);

@@ -83,8 +83,8 @@ static int sq_full(struct krmsg *k)
 {
 	if (!k->hdr)
 		return no_rings(k);
-	return krmsg_i_fail(k, -EAGAIN,
-			    "the submission queue is full: submit, then try again");
+	return krmsg_i_fail_fixed(k, -EAGAIN,
+		"the submission queue is full: submit, then try again");
 }
 
 static int prep(struct krmsg *k, const struct krmsg_sqe *filled,
@@ -258,12 +258,12 @@ static int enter_failed(struct krmsg *k, int err)
 {
 	switch (err) {
 	case -EAGAIN:
-		return krmsg_i_fail(k, err,
+		return krmsg_i_fail_fixed(k, err,
 			"nothing could be taken now: consume records, then submit again");
 	case -ETIME:
-		return krmsg_i_fail(k, err, "the time is up");
+		return krmsg_i_fail_fixed(k, err, "the time is up");
 	case -EINTR:
-		return krmsg_i_fail(k, err, "a signal came");
+		return krmsg_i_fail_fixed(k, err, "a signal came");
 	default:
 		return krmsg_i_fail_ioctl(k, err, "submit or wait");
 	}

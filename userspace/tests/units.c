@@ -101,7 +101,9 @@ static void units(void)
 	ok(shows(format_ns(999, t), "999 ns") &&
 	   shows(format_ns(12345, t), "12.3 us") &&
 	   shows(format_ns(2e9, t), "2.00 s"), "format_ns");
-	ok(shows(format_count(415000, t), "415 k"), "format_count");
+	ok(shows(format_count(415000, t), "415 k") &&
+	   shows(format_count(1.5, t), "1.50") &&
+	   shows(format_count(999, t), "999"), "format_count");
 	ok(shows(format_duration(59.6, t), "1:00") &&
 	   shows(format_duration(3661, t), "1:01:01"), "format_duration");
 }

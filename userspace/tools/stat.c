@@ -98,6 +98,15 @@ static bool read_context(struct context *c, int pid, int fd)
 	return true;
 }
 
+/* Exact while it is short. */
+static char *count_text(uint64_t n, char text[UNIT_MAX])
+{
+	if (n >= 100000)
+		return format_count((double)n, text);
+	snprintf(text, UNIT_MAX, "%llu", (unsigned long long)n);
+	return text;
+}
+
 static void print_context(const struct context *c)
 {
 	char a[UNIT_MAX], b[UNIT_MAX], d[UNIT_MAX], e[UNIT_MAX];
@@ -110,9 +119,9 @@ static void print_context(const struct context *c)
 	       (unsigned long long)value(c, "endpoints"),
 	       (unsigned long long)value(c, "requests"),
 	       (unsigned long long)value(c, "cq-unread"),
-	       format_count((double)value(c, "tx-messages"), a),
+	       count_text(value(c, "tx-messages"), a),
 	       format_bytes((double)tx, b),
-	       format_count((double)value(c, "rx-messages"), d),
+	       count_text(value(c, "rx-messages"), d),
 	       format_bytes((double)rx, e),
 	       (unsigned long long)value(c, "errors"));
 }

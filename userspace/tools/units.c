@@ -29,6 +29,10 @@ char *format_count(double count, char text[UNIT_MAX])
 {
 	static const char * const units[] = { "", " k", " M", " G" };
 
+	if (count < 9.995) {
+		snprintf(text, UNIT_MAX, "%.2f", count);
+		return text;
+	}
 	return scaled(count, 1000, units, 4, text);
 }
 
