@@ -242,7 +242,7 @@ static void ends(void)
 static void buffers(void)
 {
 	const struct krmsg_rec *rec;
-	struct krmsg_bufpool *a, *b;
+	struct krmsg_bufpool *a = NULL, *b = NULL;
 	struct krmsg_buf *s, *r;
 	struct krmsg *k, *l;
 
