@@ -254,9 +254,11 @@ int krmsg_finish(struct krmsg_sock *s, int timeout_ms)
 	if (rc < 0 || s->finished)
 		return rc;
 	rc = krmsg_shutdown(s->k, s->endpoint);
-	if (rc == 0)
-		s->finished = true;
-	return rc;
+	/* When the peer has closed, too, there is nothing left to end. */
+	if (rc < 0 && rc != -ENOENT)
+		return rc;
+	s->finished = true;
+	return 0;
 }
 
 /**

@@ -71,6 +71,8 @@ const char *krmsg_result_text(int result)
 		return "the RDMA device failed";
 	case ENODEV:
 		return "the RDMA device was removed, or none reaches the address";
+	case EACCES:
+		return "the region is read-only and cannot be received into";
 	case EINVAL:
 		return "the request was wrong: a field out of its range";
 	case ENOENT:
@@ -190,6 +192,19 @@ static void add_wc(char *text, size_t size, uint32_t status, uint32_t vendor)
 	add(text, size, ")");
 }
 
+/* Some errnos mean something else when a connection ends with them. */
+static const char *event_error(int err)
+{
+	switch (-err) {
+	case EAGAIN:
+		return "too many connect requests wait at the peer; try again later";
+	case ENOSPC:
+		return "the peer has no room for one more connection";
+	default:
+		return krmsg_result_text(err);
+	}
+}
+
 /**
  * krmsg_event_text - an event in words
  * @event: payload of a KRMSG_REC_EVENT record
@@ -226,8 +241,7 @@ char *krmsg_event_text(const struct krmsg_event *event, char *text, size_t size)
 		add(text, size, "the peer rejected the connection (code %u)",
 		    event->reject_code);
 	} else if (event->error) {
-		add(text, size, "%s (while %s)",
-		    krmsg_result_text(event->error),
+		add(text, size, "%s (while %s)", event_error(event->error),
 		    krmsg_stage_text(event->stage));
 		if (event->wc_status)
 			add_wc(text, size, event->wc_status,

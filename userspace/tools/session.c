@@ -179,8 +179,8 @@ int session_dial(struct session *s, const char *address,
 		rc = try_dial(s, &addr, o);
 		if (rc == 0)
 			return 0;
-		if (rc != -ECONNREFUSED || s->end.reject_code ||
-		    krmsg_now() >= end)
+		if ((rc != -ECONNREFUSED && (rc != -EAGAIN || !s->endpoint)) ||
+		    s->end.reject_code || krmsg_now() >= end)
 			break;
 		usleep(RETRY_NS / 1000);
 	}
