@@ -335,6 +335,34 @@ TEST_F(close, waits_for_a_buffer)
 	got_free(need_closed(&p->b, p->eb, 0));
 }
 
+TEST_F(close, aborted_offer_is_dead)
+{
+	struct pair *p = &self->p;
+	struct got *g;
+	u32 i;
+
+	HINT("after an abort nobody reads the buffer: its key is dead");
+	memset(self->b.p, 0xee, 100000);
+	fill(self->a.p, 100000, 1);
+	put_send(&p->a, 0, p->ea, 1, self->a.region, 0, 100000);
+	submit(&p->a);
+	got_free(need_event(&p->b, p->eb, KRMSG_EV_NO_BUFFER));
+	test_ioctl_close(p->a.fd, p->ea, KRMSG_CLOSE_ABORT);
+	done(&p->a, 1, -ECONNABORTED);
+	got_free(need_event(&p->a, p->ea, KRMSG_EV_CLOSED));
+	/* Ours again, for something else. */
+	fill(self->a.p, 100000, 2);
+	put_recv(&p->b, p->eb, 2, self->b.region, 0, 100000);
+	submit(&p->b);
+	g = get_done(&p->b, 2, SOON);
+	ASSERT_TRUE(g);
+	EXPECT_LT(g->r.result, 0);
+	got_free(g);
+	got_free(need_closed(&p->b, p->eb, -ECONNRESET));
+	for (i = 0; i < 100000; i += 1000)
+		ASSERT_EQ(0xee, self->b.p[i]);
+}
+
 TEST_F(close, the_last_event_is_the_last)
 {
 	struct pair *p = &self->p;

@@ -395,6 +395,23 @@ TEST_F(conn, unroutable)
 	got_free(g);
 }
 
+TEST_F(conn, no_device)
+{
+	struct krmsg_addr to = addr4("127.0.0.1", 5);
+	struct got *g;
+	u32 a;
+
+	HINT("an address that no RDMA device reaches is ENODEV");
+	if (!_test_ioctl_connect(self->cli.fd, &to, NULL, NULL, 0, &a)) {
+		g = need_closed(&self->cli, a, -ENODEV);
+		EXPECT_EQ(KRMSG_STAGE_RESOLVE_ADDR, g->ev.stage);
+		got_free(g);
+	} else {
+		EXPECT_EQ(ENODEV, errno);
+		EXPECT_GT(strlen(last_text(self->cli.fd)), 5);
+	}
+}
+
 TEST_F(conn, server_never_decides)
 {
 	struct krmsg_ep_config cfg = { .connect_ms = 300 };

@@ -108,21 +108,33 @@ void pair_close(struct pair *p)
 
 #define HUGE_PAGE	(2 * MIB)
 
+/* Those that are free and not promised to a mapping. */
+static long long huge_pages_left(void)
+{
+	const char *dir = "/sys/kernel/mm/hugepages/hugepages-2048kB";
+	char path[100];
+	long long n;
+
+	snprintf(path, sizeof(path), "%s/free_hugepages", dir);
+	n = th_read_number(path);
+	snprintf(path, sizeof(path), "%s/resv_hugepages", dir);
+	return n - th_read_number(path);
+}
+
 static void want_huge_pages(size_t len)
 {
 	const char *all = "/proc/sys/vm/nr_hugepages";
-	const char *left = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
 	long long want = len / HUGE_PAGE;
 	FILE *f;
 
-	if (th_read_number(left) >= want)
+	if (huge_pages_left() >= want)
 		return;
 	f = fopen(all, "w");
 	if (f) {
 		fprintf(f, "%lld\n", th_read_number(all) + want);
 		fclose(f);
 	}
-	if (th_read_number(left) < want)
+	if (huge_pages_left() < want)
 		SKIP("the machine has no huge pages");
 }
 

@@ -515,6 +515,135 @@ TEST(counts_that_overflow)
 	ctx_close(&bare);
 }
 
+/* One context: traffic, connects, closes and releases at the same time. */
+struct racer {
+	struct ctx *c;
+	u16 port;
+	u32 ep, region;
+	u8 *mem;
+	u64 end;
+	u32 rounds;
+};
+
+static void *race_connects(void *arg)
+{
+	struct racer *r = arg;
+	struct krmsg_addr to = addr4(TEST_IP, r->port);
+	struct rnd rnd = { 41 };
+	u32 id;
+
+	while (th_now_ns() < r->end) {
+		if (!_test_ioctl_connect(r->c->fd, &to, NULL, NULL, 0, &id)) {
+			u64 t = th_now_ns() + rnd_below(&rnd, 20000000);
+
+			store_release(&r->ep, id);
+			while (th_now_ns() < t)
+				th_nap();
+			_test_ioctl_close(r->c->fd, id, rnd_below(&rnd, 3) ?
+					  KRMSG_CLOSE_ABORT : 0);
+			r->rounds++;
+		}
+	}
+	return NULL;
+}
+
+static void *race_regions(void *arg)
+{
+	struct racer *r = arg;
+	u32 id;
+
+	while (th_now_ns() < r->end) {
+		test_ioctl_register(r->c->fd, r->mem, 64 * KIB, 0, &id, NULL);
+		store_release(&r->region, id);
+		th_nap();
+		if (_test_ioctl_release(r->c->fd, id, KRMSG_RELEASE_NOWAIT)) {
+			ASSERT_EQ(EBUSY, errno);
+			test_ioctl_release(r->c->fd, id, 0);
+		}
+	}
+	return NULL;
+}
+
+static void *race_accepts(void *arg)
+{
+	struct racer *r = arg;
+	const struct krmsg_rec *rec;
+	u32 id;
+
+	while (th_now_ns() < r->end) {
+		rec = rec_wait(r->c, 20);
+		if (!rec)
+			continue;
+		if (rec->type == KRMSG_REC_CONNREQ)
+			_test_ioctl_accept(r->c->fd, rec->tag, -1, NULL, NULL,
+					   0, &id);
+		rec_pop(r->c);
+	}
+	return NULL;
+}
+
+TEST_TIMEOUT(calls_race_with_traffic, 60)
+{
+	unsigned long ms = th_scaled("ms of racing calls", 3000);
+	u64 sent = 0, ended = 0;
+	struct racer r[3];
+	struct bystander by;
+	struct ctx c, srv;
+	struct krmsg_counters k;
+	pthread_t t[3];
+	struct mem m;
+	u32 i = 0;
+
+	HINT("connect, close, register and release while requests fly");
+	bystander_init(&by);
+	ctx_init(&c);
+	ctx_init(&srv);
+	mem_get(&m, MEM_PLAIN, 64 * KIB);
+	memset(r, 0, sizeof(r));
+	listen_any(&srv, 0, &r[0].port);
+	for (i = 0; i < 3; i++) {
+		r[i].c = i == 2 ? &srv : &c;
+		r[i].mem = m.p;
+		r[i].end = th_now_ns() + ms * 1000000;
+	}
+	ASSERT_EQ(0, pthread_create(&t[0], NULL, race_connects, &r[0]));
+	ASSERT_EQ(0, pthread_create(&t[1], NULL, race_regions, &r[1]));
+	ASSERT_EQ(0, pthread_create(&t[2], NULL, race_accepts, &r[2]));
+	while (th_now_ns() < r[0].end || ended < sent) {
+		if (th_now_ns() < r[0].end && sq_room(&c) > 4) {
+			put_send(&c, 0, load_acquire(&r[0].ep), 1,
+				 load_acquire(&r[1].region), 0,
+				 i++ % 3 ? 200 : 20000);
+			put_recv(&c, load_acquire(&r[0].ep), 2,
+				 load_acquire(&r[1].region), 0, 30000);
+			sent += 2;
+		}
+		submit_some(&c);
+		ASSERT_LT(th_now_ns(), r[0].end + 20000000000ULL * th_slow());
+		if (!rec_peek(&c))
+			_test_ioctl_enter(c.fd, 0, 1, th_now_ns() + 1000000,
+					  NULL);
+		while (rec_peek(&c)) {
+			ended += rec_peek(&c)->type == KRMSG_REC_COMPLETION ||
+				 rec_peek(&c)->type == KRMSG_REC_BUFFER;
+			rec_pop(&c);
+		}
+	}
+	for (i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	th_log("%u connections, %llu requests", r[0].rounds,
+	       (unsigned long long)sent);
+	EXPECT_EQ(sent, ended);
+	EXPECT_GT(r[0].rounds, 0);
+	test_ioctl_counters(c.fd, 0, &k);
+	EXPECT_EQ(0, k.out_requests);
+	EXPECT_EQ(0, k.out_regions);
+	ctx_close(&c);
+	ctx_close(&srv);
+	mem_put(&m);
+	bystander_fini(&by);
+}
+
 TEST_TIMEOUT(a_full_queue_of_cancels, 60)
 {
 	struct ctx c;

@@ -598,3 +598,109 @@ TEST(dup_and_last_close)
 	got_free(need_closed(&p.b, p.eb, -ECONNRESET));
 	ctx_close(&p.b);
 }
+
+/* The last test: without its device nothing else would work. */
+static int run_rdma(const char *what)
+{
+	int pid = fork(), null;
+
+	if (!pid) {
+		null = open("/dev/null", O_RDWR);
+		dup2(null, STDOUT_FILENO);
+		if (*what == 'd')
+			execlp("rdma", "rdma", "link", "delete", "rxe0", NULL);
+		else
+			execlp("rdma", "rdma", "link", "add", "rxe0", "type",
+			       "rxe", "netdev", TEST_NETDEV, NULL);
+		_exit(127);
+	}
+	return th_wait(pid);
+}
+
+/* Whether a connection to ourselves can be made. */
+static bool can_connect(struct ctx *c, u16 port)
+{
+	struct krmsg_addr to = addr4(TEST_IP, port);
+	struct got *g;
+	bool ok;
+	u32 id;
+
+	if (_test_ioctl_connect(c->fd, &to, NULL, NULL, 0, &id))
+		return false;
+	g = get_type(c, KRMSG_REC_EVENT, id, SOON);
+	ASSERT_TRUE(g);
+	ok = !(g->ev.events & KRMSG_EV_CLOSED);
+	got_free(g);
+	if (ok) {
+		_test_ioctl_close(c->fd, id, KRMSG_CLOSE_ABORT);
+		got_free(need_event(c, id, KRMSG_EV_CLOSED));
+	}
+	return ok;
+}
+
+TEST_TIMEOUT(device_removed, 60)
+{
+	struct krmsg_ep_config cfg = { .connect_ms = 2000 };
+	struct pair p, *q = &p;
+	u32 ea[10], eb[10], i, a, lis;
+	struct krmsg_addr to;
+	struct got *g;
+	struct mem m;
+	u16 port;
+	u64 t;
+
+	HINT("rdma link delete under load: ENODEV, freed, and then again");
+	if (access("/sys/class/infiniband/rxe0", F_OK))
+		SKIP("the device is not rxe0");
+	ctx_init(&q->a);
+	ctx_init(&q->b);
+	listen_any(&q->b, 0, &port);
+	mem_get(&m, MEM_PLAIN, MIB);
+	mem_register(&q->a, &m);
+	for (i = 0; i < 10; i++)
+		connect_to(&q->a, &q->b, port, &cfg, NULL, &ea[i], &eb[i]);
+	for (i = 0; i < 100; i++) {
+		put_send(&q->a, 0, ea[i % 10], i, m.region, 0,
+			 i % 20 < 10 ? 1000 : 100000);
+		if (i < 50)
+			put_recv(&q->a, ea[i % 10], 1000 + i, m.region, 0, 10);
+	}
+	submit(&q->a);
+	t = th_now_ns();
+	ASSERT_EQ(0, run_rdma("delete"));
+	EXPECT_LT(th_now_ns() - t, 10000000000ULL * th_slow());
+	for (i = 0; i < 100; i++) {
+		g = get_done(&q->a, i, SOON);
+		ASSERT_TRUE(g);
+		EXPECT_TRUE(!g->r.result || g->r.result == -ENODEV ||
+			    g->r.result == -ECONNRESET);
+		got_free(g);
+	}
+	for (i = 0; i < 50; i++) {
+		g = get_done(&q->a, 1000 + i, SOON);
+		ASSERT_TRUE(g);
+		EXPECT_LT(g->r.result, 0);
+		got_free(g);
+	}
+	for (i = 0; i < 10; i++) {
+		g = need_event(&q->a, ea[i], KRMSG_EV_CLOSED);
+		EXPECT_TRUE(g->ev.error == -ENODEV ||
+			    g->ev.error == -ECONNRESET);
+		got_free(g);
+		got_free(need_event(&q->b, eb[i], KRMSG_EV_CLOSED));
+	}
+	EXPECT_EQ(0, module_total("endpoints"));
+	/* Without a device, and with one again. */
+	to = addr4(TEST_IP, port);
+	if (!_test_ioctl_connect(q->a.fd, &to, &cfg, NULL, 0, &a))
+		got_free(need_event(&q->a, a, KRMSG_EV_CLOSED));
+	ASSERT_EQ(0, run_rdma("add"));
+	/* The old listener may have gone with the device. */
+	if (_test_ioctl_listen(q->b.fd, &to, 0, 0, &lis, NULL))
+		EXPECT_EQ(EADDRINUSE, errno);
+	EXPECT_TRUE(TH_UNTIL(10000, can_connect(&q->a, port)));
+	mem_release(&q->a, &m);
+	ctx_close(&q->a);
+	ctx_close(&q->b);
+	mem_put(&m);
+}

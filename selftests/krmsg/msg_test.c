@@ -2,6 +2,7 @@
 /* Small messages: lengths, pieces, order, flags, cancel, counters. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 
 #include "util.h"
 
@@ -504,6 +505,68 @@ TEST_F(limit, which_way)
 	test_ioctl_counters(p->b.fd, p->eb, &cnt);
 	EXPECT_EQ(copied, cnt.out_rx_copied_bytes);
 	EXPECT_EQ(pulled, cnt.out_rx_zero_copy_bytes);
+}
+
+struct talker {
+	u32 seed;
+	unsigned long n;
+};
+
+/* A pair of its own, driven by one thread. */
+static void *talker(void *arg)
+{
+	struct talker *t = arg;
+	struct mem a, b;
+	unsigned long i;
+	struct got *g;
+	struct pair p;
+	u32 len;
+
+	pair_init(&p, NULL);
+	mem_get(&a, MEM_PLAIN, 64 * KIB);
+	mem_get(&b, MEM_PLAIN, 64 * KIB);
+	mem_register(&p.a, &a);
+	mem_register(&p.b, &b);
+	for (i = 0; i < t->n; i++) {
+		len = i % 4 ? i * 7 % 3000 : 20000 + i;
+		fill(a.p, len, t->seed + i);
+		if (len > 3072) {
+			put_recv(&p.b, p.eb, 1, b.region, 0, len);
+			submit(&p.b);
+		}
+		put_send(&p.a, 0, p.ea, 2, a.region, 0, len)->tag = i;
+		submit(&p.a);
+		g = need_type(&p.b, len > 3072 ? KRMSG_REC_BUFFER :
+			      KRMSG_REC_MESSAGE, p.eb);
+		ASSERT_EQ(i, g->r.tag);
+		ASSERT_EQ(-1, verify(g->data ? g->data : b.p, len,
+				     t->seed + i));
+		got_free(g);
+		done(&p.a, 2, 0);
+	}
+	mem_release(&p.a, &a);
+	mem_release(&p.b, &b);
+	pair_close(&p);
+	mem_put(&a);
+	mem_put(&b);
+	return NULL;
+}
+
+TEST_TIMEOUT(a_context_for_each_thread, 60)
+{
+	unsigned long n = th_scaled("messages in each of 4 threads", 200);
+	struct talker t[4];
+	pthread_t id[4];
+	u32 i;
+
+	HINT("contexts of several threads at the same time");
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		t[i] = (struct talker){ .seed = i * 100000, .n = n };
+		ASSERT_EQ(0, pthread_create(&id[i], NULL, talker, &t[i]));
+	}
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+		pthread_join(id[i], NULL);
+	EXPECT_GE(module_total("tx_messages"), (long long)(4 * n));
 }
 
 TEST(fdinfo)
