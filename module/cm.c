@@ -392,6 +392,9 @@ static int on_lane(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		return 0;
 	}
 	if (err) {
+		/* an address that belongs to no device, such as 127.0.0.1 */
+		if (err == -ENODEV && stage == KRMSG_STAGE_RESOLVE_ROUTE)
+			stage = KRMSG_STAGE_RESOLVE_ADDR;
 		krmsg_lock(ep->ctx);
 		krmsg_ep_fault(ep, err, stage, NULL);
 		krmsg_unlock(ep->ctx);
@@ -404,8 +407,8 @@ static int on_lane(struct krmsg_lane *lane, struct rdma_cm_id *id,
  * @id: the id; its context begins with a KRMSG_CM_... kind
  * @ev: the event
  *
- * Return: 0, or for a connect request that was not taken an error, on which
- * the connection manager destroys its id.
+ * Return: 0, or not 0 for a connect request that was not taken and a listener
+ * whose device goes away: the connection manager then destroys the id.
  */
 int krmsg_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
@@ -420,6 +423,8 @@ int krmsg_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		l = container_of(kind, struct krmsg_listener, kind);
 		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			return krmsg_listener_request(l, id, ev);
+		if (ev->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			return krmsg_listener_removed(l);
 		return 0;
 	case KRMSG_CM_RESUME:
 		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)

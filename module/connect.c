@@ -102,8 +102,11 @@ int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg)
 		krmsg_lock(ctx);
 		krmsg_ep_abort(ep, err);
 		krmsg_unlock(ctx);
-		krmsg_fail(ctx, err, KRMSG_STAGE_RESOLVE_ADDR, 0, 0, "%s",
-			   dial_error(err));
+		if (err == -EBADSLT)
+			err = krmsg_no_pool(ctx, cfg.pool);
+		else
+			krmsg_fail(ctx, err, KRMSG_STAGE_RESOLVE_ADDR, 0, 0,
+				   "%s", dial_error(err));
 	}
 	krmsg_ep_put(ep);
 	return err;
@@ -158,7 +161,9 @@ static int close_other(struct krmsg_ctx *ctx, u32 id)
 		return 0;
 	}
 	mutex_lock(&ctx->mutex);
+	krmsg_lock(ctx);
 	pool = krmsg_pool_find(ctx, id);
+	krmsg_unlock(ctx);
 	err = pool ? krmsg_pool_close(ctx, pool) : -ENOENT;
 	mutex_unlock(&ctx->mutex);
 	return err;

@@ -46,6 +46,7 @@ enum krmsg_obj_type {
 	KRMSG_OBJ_LISTENER,
 	KRMSG_OBJ_ENDPOINT,
 	KRMSG_OBJ_REQUEST,	/* an endpoint that waits for ACCEPT */
+	KRMSG_NR_OBJ_TYPES,
 };
 
 /*
@@ -134,6 +135,7 @@ struct krmsg_region {
  * @lock: everything below
  * @dead: set once; nothing new is taken
  * @end_error: why, for the text
+ * @hint: the object of each type that was found last
  * @ring: ring memory; set once by SETUP before @ready
  * @ring_flags: our copy of the flags word; see krmsg_ring_flags()
  * @ready: rings are set up
@@ -184,6 +186,7 @@ struct krmsg_ctx {
 	int end_error;
 	u32 nr_eps;
 	u32 ring_flags;
+	struct krmsg_obj *hint[KRMSG_NR_OBJ_TYPES];
 	struct krmsg_ringmem ring;
 	struct krmsg_sq sq;
 	struct krmsg_cq cq;

@@ -190,10 +190,6 @@ int krmsg_ep_check_config(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
 	if (cfg->linger_ms > KRMSG_MAX_MS)
 		return bad_config(caller, "linger_ms", cfg->linger_ms, 1,
 				  KRMSG_MAX_MS);
-	if (cfg->pool && !krmsg_pool_find(ctx, cfg->pool))
-		return krmsg_fail(caller, -ENOENT, KRMSG_STAGE_ARGUMENT, cfg->pool,
-				  0, "config.pool %#x is no pool of this context",
-				  cfg->pool);
 	return 0;
 }
 
@@ -209,8 +205,12 @@ static int take_ring_space(struct krmsg_ep *ep, struct krmsg_ctx *ctx)
 
 	krmsg_lock(ctx);
 	krmsg_reap(ctx);
+	if (ep->cfg.pool)
+		ep->pool = krmsg_pool_find(ctx, ep->cfg.pool);
 	if (ctx->dead)
 		err = -ESHUTDOWN;
+	else if (ep->cfg.pool && !ep->pool)
+		err = -EBADSLT;
 	else if (!krmsg_cq_promise(&ctx->cq, units))
 		err = -ENOSPC;
 	if (!err) {
@@ -238,7 +238,7 @@ static int take_ring_space(struct krmsg_ep *ep, struct krmsg_ctx *ctx)
  *
  * Reserves ring space and an id. Undone by krmsg_ep_disown(), or by the end.
  *
- * Return: 0, -ENOSPC or -ESHUTDOWN.
+ * Return: 0, -ENOSPC, -ESHUTDOWN, or -EBADSLT when there is no such pool.
  */
 int krmsg_ep_adopt(struct krmsg_ep *ep, struct krmsg_ctx *ctx,
 		   const struct krmsg_ep_config *cfg)
@@ -247,8 +247,6 @@ int krmsg_ep_adopt(struct krmsg_ep *ep, struct krmsg_ctx *ctx,
 	int err;
 
 	ep->cfg = *cfg;
-	if (cfg->pool)
-		ep->pool = krmsg_pool_find(ctx, cfg->pool);
 	if (old != ctx) {
 		krmsg_ctx_get(ctx);
 		krmsg_lock(ctx);

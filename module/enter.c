@@ -164,10 +164,13 @@ static bool step(struct enter *e)
 	int n = 0;
 
 	e->more = false;
-	if (ctx->dead || krmsg_reap(ctx)) {
-		e->err = -ESHUTDOWN;
+	if (ctx->dead)
+		e->err = krmsg_fail(ctx, -ESHUTDOWN, KRMSG_STAGE_RING, 0, 0,
+				    "the context has ended");
+	else
+		e->err = krmsg_reap(ctx);
+	if (e->err)
 		return true;
-	}
 	if (e->submitted < e->to_submit) {
 		n = krmsg_submit(ctx, e->to_submit - e->submitted, &e->more);
 		if (n < 0) {
@@ -328,8 +331,7 @@ int krmsg_enter(struct krmsg_ctx *ctx, struct krmsg_enter *arg)
 	arg->out_submitted = e.submitted;
 	arg->out_records = e.records;
 	if (e.err)
-		return krmsg_fail(ctx, e.err, KRMSG_STAGE_RING, 0, 0,
-				  "the context has ended");
+		return e.err;
 	if (e.submitted)
 		return 0;
 	if (err)

@@ -415,6 +415,8 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 	rdma_unlock_handler(ep->msg.id);
 	krmsg_ep_end_accept(ep, err, cfg.connect_ms);
 	krmsg_ep_put(ep);
+	if (err == -EBADSLT)
+		return krmsg_no_pool(ctx, cfg.pool);
 	if (err)
 		krmsg_fail(ctx, err, KRMSG_STAGE_CONNECT, 0, 0,
 			   err == -ENOSPC ? NO_ROOM :
@@ -450,6 +452,57 @@ int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
 	return 0;
 }
 
+/* Whoever takes the id destroys it: the process's close, or its device's end. */
+static struct rdma_cm_id *take_id(struct krmsg_listener *l)
+{
+	struct rdma_cm_id *id;
+
+	krmsg_lock(l->ctx);
+	id = l->id;
+	l->id = NULL;
+	krmsg_unlock(l->ctx);
+	return id;
+}
+
+/**
+ * krmsg_listener_removed() - the device that a listener is bound to goes away
+ * @l: the listener; its id's handler is held
+ *
+ * The process is told by an event; the listener keeps its id until it is
+ * closed.
+ *
+ * Return: 1 when the connection manager shall destroy the id, else 0.
+ */
+int krmsg_listener_removed(struct krmsg_listener *l)
+{
+	struct krmsg_ctx *ctx = l->ctx;
+	const struct krmsg_event ev = {
+		.events = KRMSG_EV_CLOSED,
+		.error = -ENODEV,
+		.stage = KRMSG_STAGE_DEVICE,
+	};
+	const struct krmsg_rec rec = {
+		.type = KRMSG_REC_EVENT,
+		.endpoint = l->obj.id,
+		.user_data = l->user_data,
+		.result = ev.error,
+		.length = sizeof(ev),
+		.tag = ev.events,
+	};
+
+	if (!take_id(l))
+		return 0;
+	krmsg_lock(ctx);
+	/* paid from the backlog, which nobody needs any more */
+	if (!l->dead && !ctx->dead && l->unread < l->backlog) {
+		memcpy(krmsg_record(ctx, KRMSG_UNITS_CONNREQ, &l->own,
+				    KRMSG_NOTE_CONNREQ, &rec), &ev, sizeof(ev));
+		l->unread++;
+	}
+	krmsg_unlock(ctx);
+	return 1;
+}
+
 /**
  * krmsg_listener_close() - stop listening and refuse what waits
  * @l: the listener, without an id in the table and off the list
@@ -460,10 +513,13 @@ int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
 void krmsg_listener_close(struct krmsg_listener *l)
 {
 	struct krmsg_ctx *ctx = l->ctx;
+	struct rdma_cm_id *id;
 	struct krmsg_ep *ep;
 
 	unreserve(ctx, l);
-	rdma_destroy_id(l->id);
+	id = take_id(l);
+	if (id)
+		rdma_destroy_id(id);
 	krmsg_lock(ctx);
 	/* aborting does not unlink: each one's end does that */
 	list_for_each_entry(ep, &l->reqs, req_node)

@@ -114,7 +114,7 @@ int krmsg_pool_create(struct krmsg_ctx *ctx, struct krmsg_pool *arg)
 
 /**
  * krmsg_pool_find() - find a pool
- * @ctx: the context; its mutex is held, or its lock
+ * @ctx: the context, locked; its mutex keeps the pool behind the lock
  * @id: the id
  *
  * Return: the pool or NULL.
@@ -124,6 +124,20 @@ struct krmsg_pool_obj *krmsg_pool_find(struct krmsg_ctx *ctx, u32 id)
 	struct krmsg_obj *obj = krmsg_obj_find(ctx, id, KRMSG_OBJ_POOL);
 
 	return obj ? container_of(obj, struct krmsg_pool_obj, obj) : NULL;
+}
+
+/**
+ * krmsg_no_pool() - say that a configuration names no pool
+ * @ctx: the context whose call it is
+ * @id: what was given
+ *
+ * Return: -ENOENT.
+ */
+int krmsg_no_pool(struct krmsg_ctx *ctx, u32 id)
+{
+	return krmsg_fail(ctx, -ENOENT, KRMSG_STAGE_ARGUMENT, id, 0,
+			  "config.pool %#x is no pool of the endpoint's context",
+			  id);
 }
 
 /**

@@ -223,7 +223,8 @@ static struct krmsg_req *req_get(struct krmsg_ctx *ctx,
 
 	req = list_first_entry(&ctx->free_reqs, struct krmsg_req, node);
 	list_del(&req->node);
-	memset(req, 0, sizeof(*req));
+	/* all but the pieces, which count as far as nr_pieces says */
+	memset(req, 0, offsetof(struct krmsg_req, piece));
 	ctx->reqs_busy++;
 	INIT_LIST_HEAD(&req->node);
 	INIT_LIST_HEAD(&req->offer);

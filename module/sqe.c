@@ -83,8 +83,10 @@ int krmsg_sqe_decode(const struct krmsg_sqe *sqe,
 	const struct op_rule *r;
 	int err;
 
-	memset(op, 0, sizeof(*op));
+	/* pieces beyond nr_pieces are not looked at, and not cleared */
 	op->opcode = sqe->opcode;
+	op->nr_pieces = 0;
+	op->length = 0;
 	op->flags = sqe->flags;
 	op->target = sqe->target;
 	op->user_data = sqe->user_data;

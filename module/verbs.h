@@ -558,6 +558,7 @@ void krmsg_lane_work(struct work_struct *work);
 
 /* pool.c */
 struct krmsg_pool_obj *krmsg_pool_find(struct krmsg_ctx *ctx, u32 id);
+int krmsg_no_pool(struct krmsg_ctx *ctx, u32 id);
 int krmsg_pool_close(struct krmsg_ctx *ctx, struct krmsg_pool_obj *p);
 void krmsg_pools_close_all(struct krmsg_ctx *ctx);
 void krmsg_pool_no_buffer(struct krmsg_ctx *ctx, struct krmsg_pool_obj *p);
@@ -567,6 +568,7 @@ void krmsg_bufq_flush(struct krmsg_ctx *ctx, struct krmsg_bufq *q, s32 result);
 /* listen.c */
 int krmsg_listener_request(struct krmsg_listener *l, struct rdma_cm_id *id,
 			   struct rdma_cm_event *ev);
+int krmsg_listener_removed(struct krmsg_listener *l);
 void krmsg_listener_close(struct krmsg_listener *l);
 void krmsg_listener_forget(struct krmsg_ep *ep);
 

@@ -25,12 +25,10 @@ static void check(const struct krmsg_sqe *sqe, const struct krmsg_sqe_ext *ext)
 	CHECK((op.entries == 2) == (op.nr_pieces > KRMSG_SQE_PIECES));
 	CHECK(op.flags == sqe->flags && !(op.flags & ~0x1f));
 	CHECK(op.tag == sqe->tag && op.arg == sqe->arg);
-	for (i = 0; i < KRMSG_MAX_PIECES; i++) {
-		const struct krmsg_piece none = {}, *want = &none;
+	for (i = 0; i < op.nr_pieces; i++) {
+		const struct krmsg_piece *want = i < KRMSG_SQE_PIECES ?
+			&sqe->piece[i] : &ext->piece[i - KRMSG_SQE_PIECES];
 
-		if (i < op.nr_pieces)
-			want = i < KRMSG_SQE_PIECES ? &sqe->piece[i] :
-			       &ext->piece[i - KRMSG_SQE_PIECES];
 		CHECK(!memcmp(&op.piece[i], want, sizeof(*want)));
 		sum += op.piece[i].length;
 	}

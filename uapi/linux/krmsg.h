@@ -349,7 +349,10 @@ struct krmsg_rec {
 	__u64 tag;
 };
 
-/* Event bits: several may come in one record, in no order. */
+/*
+ * Event bits: several may come in one record, in no order. A listener has one
+ * event, KRMSG_EV_CLOSED with -ENODEV: its device was removed; close it.
+ */
 #define KRMSG_EV_OPEN		(1U << 0) /* both sides are ready */
 #define KRMSG_EV_CLOSED		(1U << 1) /* the last event: nothing follows */
 #define KRMSG_EV_PEER_FIN	(1U << 2) /* the peer sends nothing more */
