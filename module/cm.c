@@ -303,6 +303,9 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 	s32 err = -ECONNREFUSED;
 	u8 len = 0;
 
+	krmsg_devcqs_empty(ep->ctx);
+	if (krmsg_state_ending(ep->state))
+		return;
 	data = rdma_consumer_reject_data(id, ev, &len);
 	if (data && !krmsg_cm_rep_parse(data, len, &rep, &user)) {
 		err = reject_errno(le32_to_cpu(rep.reason));
@@ -321,7 +324,7 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 static void disconnected(struct krmsg_ep *ep)
 {
 	/* what the peer has said last may still be in the queue */
-	krmsg_devcqs_poll(ep->ctx);
+	krmsg_devcqs_empty(ep->ctx);
 	krmsg_ep_fault(ep, -ECONNRESET, KRMSG_STAGE_TRANSFER, NULL);
 }
 
@@ -351,6 +354,7 @@ static void lane_event(struct krmsg_lane *lane, struct rdma_cm_id *id,
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 		/* on an open lane it is about a late retransmission only */
+		krmsg_devcqs_empty(ep->ctx);
 		if (!krmsg_state_live(ep->state) ||
 		    (lane->lane == KRMSG_LANE_DATA && !lane->ready))
 			krmsg_ep_fault(ep, event_errno(ev, -ETIMEDOUT),
@@ -462,6 +466,20 @@ int krmsg_lane_setup_data(struct krmsg_ep *ep)
 	return 0;
 }
 
+/* From the same address as the message lane, so that it is the same device. */
+static int dial_data(struct krmsg_ep *ep)
+{
+	struct rdma_addr *addr = &ep->msg.id->route.addr;
+	struct krmsg_addr dst = ep->dst, src;
+
+	if (!ep->peer_lane_port)
+		return -EPROTO;
+	dst.port = ep->peer_lane_port;
+	krmsg_addr_from_sa(&src, (struct sockaddr *)&addr->src_addr);
+	src.port = 0;
+	return krmsg_cm_dial(&ep->data, addr->dev_addr.net, &dst, &src);
+}
+
 /**
  * krmsg_lane_work() - connect the data lane, on the active side
  * @work: the endpoint's lane_work, which holds a reference
@@ -469,15 +487,11 @@ int krmsg_lane_setup_data(struct krmsg_ep *ep)
 void krmsg_lane_work(struct work_struct *work)
 {
 	struct krmsg_ep *ep = container_of(work, struct krmsg_ep, lane_work);
-	struct krmsg_addr dst = ep->dst;
 	int err = 0;
 
-	dst.port = ep->peer_lane_port;
 	mutex_lock(&ep->mutex);
 	if (!ep->torn && !ep->data.id)
-		err = dst.port ? krmsg_cm_dial(&ep->data,
-					       ep->msg.id->route.addr.dev_addr.net,
-					       &dst, NULL) : -EPROTO;
+		err = dial_data(ep);
 	mutex_unlock(&ep->mutex);
 	if (err) {
 		krmsg_lock(ep->ctx);

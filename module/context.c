@@ -478,7 +478,7 @@ void krmsg_ctx_counters(struct krmsg_ctx *ctx, struct krmsg_counters *out)
 	out->out_requests += ctx->reqs_busy;
 	spin_unlock_bh(&ctx->lock);
 	/* Changed under ctx->mutex, for which a reader need not wait. */
-	out->out_pinned_pages += READ_ONCE(ctx->pinned);
+	out->out_pinned_pages += atomic64_read(&ctx->pinned);
 	out->out_regions += READ_ONCE(ctx->nr_regions);
 }
 

@@ -126,7 +126,7 @@ struct krmsg_region {
  * @eps: all endpoints with an id here, until they are freed; lock
  * @nr_eps: entries of eps; lock
  * @nr_regions: entries of regions; mutex
- * @pinned: pages charged; mutex
+ * @pinned: pages charged
  * @devs: devices in use, referenced; written under mutex and lock
  * @end_work: tears everything down, once
  * @free_work: frees the context after the last put, which may not sleep
@@ -172,7 +172,7 @@ struct krmsg_ctx {
 	struct list_head regions;
 	struct list_head listeners;
 	u32 nr_regions;
-	u64 pinned;
+	atomic64_t pinned;
 	struct krmsg_dev *devs[KRMSG_CTX_DEVS];
 	struct work_struct end_work;
 	struct work_struct free_work;

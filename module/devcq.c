@@ -36,6 +36,7 @@ static int devcq_irq_poll(struct irq_poll *iop, int budget)
 		}
 	} else {
 		irq_poll_complete(iop);
+		WRITE_ONCE(cq->armed, false);
 	}
 	krmsg_unlock(ctx);
 	return n;
@@ -94,6 +95,20 @@ int krmsg_devcqs_poll(struct krmsg_ctx *ctx)
 	list_for_each_entry(cq, &ctx->devcqs, node)
 		n += krmsg_devcq_poll(cq, KRMSG_WC_BATCH);
 	return n;
+}
+
+/**
+ * krmsg_devcqs_empty() - poll all device CQs of a context until they are empty
+ * @ctx: the context, locked
+ *
+ * Bounded, since other endpoints' completions may keep coming.
+ */
+void krmsg_devcqs_empty(struct krmsg_ctx *ctx)
+{
+	u32 i;
+
+	for (i = 0; i < 4096 && krmsg_devcqs_poll(ctx); i++)
+		;
 }
 
 /**

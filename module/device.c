@@ -95,19 +95,30 @@ static void detach(struct krmsg_ctx *ctx, int slot)
 	kref_put(&dev->ref, dev_release);
 }
 
-/* End all endpoints of a context on a device that goes away. */
-static void leave_device(struct krmsg_ctx *ctx, struct krmsg_dev *dev)
+static void fault_all(struct krmsg_ctx *ctx, struct krmsg_dev *dev)
 {
 	struct krmsg_ep *ep;
-	int slot;
 
 	krmsg_lock(ctx);
 	list_for_each_entry(ep, &ctx->eps, node)
 		if (ep->dev == dev)
 			krmsg_ep_fault(ep, -ENODEV, KRMSG_STAGE_DEVICE, NULL);
 	krmsg_unlock(ctx);
-	wait_event(ctx->unused, dev_unused(ctx, dev));
+}
+
+/* End all endpoints of a context on a device that goes away. */
+static void leave_device(struct krmsg_ctx *ctx, struct krmsg_dev *dev)
+{
+	int slot;
+
 	mutex_lock(&ctx->mutex);
+	/* one may have been attached just before the device was marked gone */
+	while (!dev_unused(ctx, dev)) {
+		mutex_unlock(&ctx->mutex);
+		fault_all(ctx, dev);
+		wait_event(ctx->unused, dev_unused(ctx, dev));
+		mutex_lock(&ctx->mutex);
+	}
 	for (slot = 0; slot < KRMSG_CTX_DEVS; slot++)
 		if (ctx->devs[slot] == dev)
 			detach(ctx, slot);

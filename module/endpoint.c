@@ -46,7 +46,9 @@ static void limit_work(struct work_struct *work)
 					   struct krmsg_ep, limit_work);
 
 	krmsg_lock(ep->ctx);
-	if (ep->state != KRMSG_S_OPEN && !krmsg_state_ending(ep->state))
+	if (ep->flushed)
+		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
+	else if (ep->state != KRMSG_S_OPEN)
 		krmsg_ep_fault(ep, -ETIMEDOUT, timeout_stage(ep), NULL);
 	krmsg_unlock(ep->ctx);
 	krmsg_ep_put(ep);
@@ -193,14 +195,20 @@ int krmsg_ep_check_config(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
 	return 0;
 }
 
-static u32 ring_units(const struct krmsg_ep_config *cfg)
+/**
+ * krmsg_ep_ring_units() - ring space that an endpoint reserves
+ * @cfg: its configuration, checked
+ *
+ * Return: units.
+ */
+u32 krmsg_ep_ring_units(const struct krmsg_ep_config *cfg)
 {
 	return cfg->credit_bytes / KRMSG_UNIT + KRMSG_UNITS_EVENT;
 }
 
 static int take_ring_space(struct krmsg_ep *ep, struct krmsg_ctx *ctx)
 {
-	u32 units = ring_units(&ep->cfg);
+	u32 units = krmsg_ep_ring_units(&ep->cfg);
 	int err = 0;
 
 	krmsg_lock(ctx);
@@ -285,7 +293,6 @@ static void give_ring_space(struct krmsg_ep *ep, u32 spent)
 	}
 	ep->pool = NULL;
 	ep->bufq = &ep->own_bufq;
-	list_del_init(&ep->node);
 }
 
 /**
@@ -365,6 +372,21 @@ static void queue_end(struct krmsg_ep *ep)
 	queue_work(krmsg_ep_wq, &ep->end_work);
 }
 
+/* No buffer, from a pool that lives on, may go to a message of ours now. */
+static void stop_waiting(struct krmsg_ep *ep)
+{
+	u32 i;
+
+	for (i = 0; i < KRMSG_WINDOW; i++) {
+		struct krmsg_rxmsg *m = &ep->rxmsg[i];
+
+		if (list_empty(&m->wait))
+			continue;
+		list_del_init(&m->wait);
+		ep->bufq->nr_waiting--;
+	}
+}
+
 /**
  * krmsg_ep_trigger() - change an endpoint's state
  * @ep: the endpoint, locked
@@ -380,8 +402,10 @@ bool krmsg_ep_trigger(struct krmsg_ep *ep, enum krmsg_trigger t)
 	if (next == KRMSG_S_IGNORE)
 		return false;
 	ep->state = next;
-	if (next == KRMSG_S_DRAINING)
+	if (next == KRMSG_S_DRAINING) {
+		stop_waiting(ep);
 		queue_end(ep);
+	}
 	return true;
 }
 
@@ -445,6 +469,22 @@ void krmsg_ep_open(struct krmsg_ep *ep)
 }
 
 /**
+ * krmsg_ep_flushed() - work requests come back flushed
+ * @ep: the endpoint, locked
+ *
+ * A QP has gone to the error state. What did it is told by a completion or an
+ * event of the connection manager, which may come a little later; if none does,
+ * this ends the endpoint.
+ */
+void krmsg_ep_flushed(struct krmsg_ep *ep)
+{
+	if (ep->flushed || !krmsg_state_live(ep->state))
+		return;
+	ep->flushed = true;
+	krmsg_ep_set_limit(ep, KRMSG_FLUSH_MS);
+}
+
+/**
  * krmsg_ep_end_accept() - ACCEPT or REJECT of a request is over
  * @ep: the endpoint
  * @err: 0, or why there is none
@@ -485,6 +525,14 @@ static void end_queued(struct krmsg_ep *ep, s32 result)
  */
 void krmsg_ep_begin_close(struct krmsg_ep *ep, bool own)
 {
+	if (own && ep->state == KRMSG_S_CLOSING && !ep->closing) {
+		/* the peer came first: from now on we take nothing more */
+		ep->closing = true;
+		ep->own_end = true;
+		krmsg_pull_refuse_waiting(ep);
+		krmsg_ep_dirty(ep);
+		return;
+	}
 	if (!krmsg_ep_trigger(ep, KRMSG_T_CLOSE))
 		return;
 	ep->own_end = own;
@@ -528,6 +576,16 @@ static s32 rest_result(const struct krmsg_ep *ep, bool recv)
 	return recv ? -ENOTCONN : -EPIPE;
 }
 
+/* What the peer has acknowledged has succeeded: the keys are dead now. */
+static void end_flying(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
+{
+	if (req->result || req->acked)
+		result = req->result;
+	if (!result)
+		ep->stats.tx_messages++;
+	krmsg_req_end(ep->ctx, req, result);
+}
+
 /* End what is in flight. Returns units taken out of the peer's credit. */
 static u32 end_requests(struct krmsg_ep *ep)
 {
@@ -539,22 +597,18 @@ static u32 end_requests(struct krmsg_ep *ep)
 	/* in the order in which they were sent, then those without one */
 	list_for_each_entry_safe(req, tmp, &ep->flight, node) {
 		list_del_init(&req->node);
-		krmsg_req_end(ctx, req, req->result ?: result);
+		end_flying(ep, req, result);
 	}
 	for (i = 0; i < ctx->nr_reqs; i++) {
 		req = &ctx->reqs[i];
 		if (req->state == KRMSG_R_FLYING && req->ep == ep)
-			krmsg_req_end(ctx, req, req->result ?: result);
+			end_flying(ep, req, result);
 	}
 	end_queued(ep, result);
 	result = rest_result(ep, true);
 	for (i = 0; i < KRMSG_WINDOW; i++) {
 		struct krmsg_rxmsg *m = &ep->rxmsg[i];
 
-		if (!list_empty(&m->wait)) {
-			list_del_init(&m->wait);
-			ep->bufq->nr_waiting--;
-		}
 		m->state = KRMSG_RX_FREE;
 		if (!m->req)
 			continue;
@@ -602,6 +656,10 @@ static void stop_lanes(struct krmsg_ep *ep)
 	krmsg_lane_drain(&ep->msg);
 	krmsg_lane_destroy_qp(&ep->data);
 	krmsg_lane_destroy_qp(&ep->msg);
+	/* nothing of these QPs may be left when their slots are freed */
+	krmsg_lock(ep->ctx);
+	krmsg_devcqs_empty(ep->ctx);
+	krmsg_unlock(ep->ctx);
 }
 
 static void free_lanes(struct krmsg_ep *ep)
@@ -629,6 +687,8 @@ static void tell_end(struct krmsg_ep *ep)
 	krmsg_ep_trigger(ep, KRMSG_T_DRAINED);
 	krmsg_ep_event(ep, KRMSG_EV_CLOSED);
 	give_ring_space(ep, spent);
+	/* up to here a device that goes away waits for us */
+	list_del_init(&ep->node);
 	add_stats(&ctx->stats, &ep->stats);
 	ctx->nr_eps--;
 	wake_up_all(&ctx->unused);

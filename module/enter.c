@@ -50,9 +50,12 @@ void krmsg_ack_later(struct krmsg_ep *ep)
 
 static bool is_short(const struct krmsg_ep *ep)
 {
-	return krmsg_grant_peer_left(&ep->credit_grant) <
-	       ep->credit_grant.capacity / 4 && ep->credit_unread &&
-	       krmsg_state_live(ep->state);
+	/* at least the longest small message must have room */
+	u32 low = max(ep->credit_grant.capacity / 4,
+		      krmsg_units_inline(KRMSG_SLOT_SIZE));
+
+	return krmsg_grant_peer_left(&ep->credit_grant) < low &&
+	       ep->credit_unread && krmsg_state_live(ep->state);
 }
 
 static void start_credit_timer(struct krmsg_ctx *ctx)
@@ -240,7 +243,7 @@ static bool arm_step(struct enter *e)
 	krmsg_lock(ctx);
 	krmsg_devcqs_arm(ctx);
 	krmsg_unlock(ctx);
-	return locked_step(e, false);
+	return locked_step(e, true);
 }
 
 static int sleep_for(struct enter *e, ktime_t *deadline)

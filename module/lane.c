@@ -195,6 +195,9 @@ int krmsg_lane_repost(struct krmsg_lane *lane, bool all)
 			struct krmsg_slot *s = lane->repost;
 
 			lane->repost = s->next;
+			ib_dma_sync_single_for_device(ep->dev->ib, s->dma,
+						      lane->slot_size,
+						      DMA_FROM_DEVICE);
 			sge[n].addr = s->dma;
 			sge[n].length = lane->slot_size;
 			sge[n].lkey = ep->pd->local_dma_lkey;
@@ -252,7 +255,7 @@ static s32 wc_errno(enum ib_wc_status status)
  * @lane: where it came from; its context is locked
  * @wc: the completion
  *
- * Return: true when it failed; the endpoint then ends. A flushed one is only
+ * Return: true when it failed; the endpoint then ends. A flushed one is mostly
  * the echo of another failure, or of the end.
  */
 bool krmsg_wc_failed(struct krmsg_lane *lane, const struct ib_wc *wc)
@@ -262,6 +265,8 @@ bool krmsg_wc_failed(struct krmsg_lane *lane, const struct ib_wc *wc)
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
 		krmsg_ep_fault(lane->ep, wc_errno(wc->status),
 			       KRMSG_STAGE_TRANSFER, wc);
+	else
+		krmsg_ep_flushed(lane->ep);
 	return true;
 }
 

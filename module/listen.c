@@ -30,6 +30,18 @@ static void listener_popped(struct krmsg_ctx *ctx, struct krmsg_owner *own,
 		krmsg_cq_promise(&ctx->cq, KRMSG_UNITS_CONNREQ);
 }
 
+/* Whoever takes the id destroys it: the process's close, or its device's end. */
+static struct rdma_cm_id *take_id(struct krmsg_listener *l)
+{
+	struct rdma_cm_id *id;
+
+	krmsg_lock(l->ctx);
+	id = l->id;
+	l->id = NULL;
+	krmsg_unlock(l->ctx);
+	return id;
+}
+
 static int check_listen(struct krmsg_ctx *ctx, struct krmsg_listen *arg,
 			struct sockaddr_storage *sa)
 {
@@ -91,24 +103,21 @@ static int start_listen(struct krmsg_ctx *ctx, struct krmsg_listener *l,
 	if (IS_ERR(id))
 		return krmsg_fail(ctx, PTR_ERR(id), KRMSG_STAGE_MEMORY, 0, 0,
 				  "no connection manager id could be made");
+	/* after a failure the caller destroys it, without the mutex */
+	l->id = id;
 	err = rdma_bind_addr(id, (struct sockaddr *)sa);
-	if (err) {
-		rdma_destroy_id(id);
+	if (err)
 		return krmsg_fail(ctx, err, KRMSG_STAGE_RESOLVE_ADDR, 0, 0,
 				  "cannot bind to %pISpc: %s", sa,
 				  err == -EADDRINUSE ?
 				  "somebody listens there already" :
 				  "no RDMA device has this address");
-	}
 	err = rdma_listen(id, l->backlog);
-	if (err) {
-		rdma_destroy_id(id);
+	if (err)
 		return krmsg_fail(ctx, err, KRMSG_STAGE_CONNECT, 0, 0,
 				  "cannot listen on %pISpc%s", sa,
 				  err == -EADDRINUSE ?
 				  ": somebody listens there already" : "");
-	}
-	l->id = id;
 	return 0;
 }
 
@@ -143,6 +152,7 @@ int krmsg_listen(struct krmsg_ctx *ctx, struct krmsg_listen *arg)
 {
 	struct sockaddr_storage sa;
 	struct krmsg_listener *l;
+	struct rdma_cm_id *id;
 	int err;
 
 	err = check_listen(ctx, arg, &sa);
@@ -171,6 +181,9 @@ int krmsg_listen(struct krmsg_ctx *ctx, struct krmsg_listen *arg)
 	mutex_unlock(&ctx->mutex);
 	if (!err)
 		return 0;
+	id = take_id(l);
+	if (id)
+		rdma_destroy_id(id);
 	unreserve(ctx, l);
 put:
 	krmsg_owner_put(&l->own);
@@ -361,12 +374,13 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 	err = krmsg_session_add(ep);
 	if (!err)
 		err = krmsg_ep_attach(ep);
-	if (!err)
+	if (!err) {
 		err = krmsg_cm_accept(&ep->msg, &ep->peer_params,
 				      arg->private_data, arg->private_len);
-	/* the manager's word for a peer that is gone */
-	if (err == -EINVAL)
-		err = -ENOENT;
+		/* the manager's word for a peer that is gone */
+		if (err == -EINVAL)
+			err = -ENOENT;
+	}
 	if (err)
 		krmsg_ep_disown(ep);
 	return err;
@@ -374,6 +388,28 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 
 #define NO_ROOM \
 	"no room for the endpoint: its context's completion ring, its ids or the device are full"
+
+/* What would fail is better seen before the request is taken. */
+static int check_room(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
+		      const struct krmsg_ep_config *cfg)
+{
+	u32 need = krmsg_ep_ring_units(cfg), have;
+	bool pool;
+
+	krmsg_lock(target);
+	krmsg_reap(target);
+	have = krmsg_cq_free(&target->cq);
+	pool = !cfg->pool || krmsg_pool_find(target, cfg->pool);
+	krmsg_unlock(target);
+	if (!pool)
+		return krmsg_no_pool(ctx, cfg->pool);
+	if (have < need)
+		return krmsg_fail(ctx, -ENOSPC, KRMSG_STAGE_RING,
+				  need * KRMSG_UNIT, have * KRMSG_UNIT,
+				  "the endpoint needs %u bytes of completion ring, %u are free: use a larger cq_bytes or a smaller credit_bytes, or reap",
+				  need * KRMSG_UNIT, have * KRMSG_UNIT);
+	return 0;
+}
 
 /**
  * krmsg_accept() - KRMSG_IOC_ACCEPT
@@ -396,6 +432,9 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 				  "private_len %u is above %u",
 				  arg->private_len, KRMSG_PRIVATE_MAX);
 	err = krmsg_ep_check_config(ctx, target, &cfg);
+	if (err)
+		return err;
+	err = check_room(ctx, target, &cfg);
 	if (err)
 		return err;
 	ep = take_request(ctx, arg->request);
@@ -450,18 +489,6 @@ int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
 	krmsg_ep_end_accept(ep, -ECONNABORTED, 0);
 	krmsg_ep_put(ep);
 	return 0;
-}
-
-/* Whoever takes the id destroys it: the process's close, or its device's end. */
-static struct rdma_cm_id *take_id(struct krmsg_listener *l)
-{
-	struct rdma_cm_id *id;
-
-	krmsg_lock(l->ctx);
-	id = l->id;
-	l->id = NULL;
-	krmsg_unlock(l->ctx);
-	return id;
 }
 
 /**

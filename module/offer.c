@@ -31,6 +31,7 @@ static void inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (krmsg_wc_failed(lane, wc))
 		return;
 	lane->wr_retired = mr->wr_end;
+	lane->sb_retired = mr->sb_end;
 	mr->cqe.done = mr_done;
 	mr_put(lane->ep, mr);
 	krmsg_tx_maybe_end(lane->ep, req);
@@ -173,6 +174,8 @@ struct krmsg_mr *krmsg_offer_seg(struct krmsg_ep *ep, struct krmsg_req *req)
 		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
 		return NULL;
 	}
+	/* keep only what must be congruent: no address goes to the peer */
+	mr->mr->iova = offset_in_page(mr->mr->iova);
 	list_del(&mr->node);
 	ib_update_fast_reg_key(mr->mr, ++mr->key);
 	mr->wr = (struct ib_reg_wr) {
@@ -215,8 +218,9 @@ int krmsg_offer_done(struct krmsg_ep *ep, const struct krmsg_item *item,
 	struct krmsg_mr *mr = find_key(ep, item->rkey, item->seq);
 	struct krmsg_req *req;
 
-	if (!mr || mr->index != item->index || !inv_rkey ||
-	    *inv_rkey != item->rkey)
+	/* after a REJECT the keys that are left are ours to kill */
+	if (!mr || mr->req->rejected || mr->index != item->index ||
+	    !inv_rkey || *inv_rkey != item->rkey)
 		return -EPROTO;
 	req = mr->req;
 	mr_put(ep, mr);
@@ -242,6 +246,7 @@ static int kill_key(struct krmsg_ep *ep, struct krmsg_mr *mr)
 	lane->wr_posted++;
 	lane->wr_signaled = lane->wr_posted;
 	mr->wr_end = lane->wr_posted;
+	mr->sb_end = lane->sb_posted;
 	return ib_post_send(lane->qp, &mr->inv, NULL) ? -EIO : 0;
 }
 

@@ -156,12 +156,15 @@ int krmsg_pool_close(struct krmsg_ctx *ctx, struct krmsg_pool_obj *p)
 		krmsg_unlock(ctx);
 		return -EBUSY;
 	}
+	krmsg_unlock(ctx);
+	/* the mutex keeps endpoints away, then no request finds it any more */
+	krmsg_obj_del(ctx, &p->obj);
+	krmsg_lock(ctx);
 	krmsg_bufq_flush(ctx, &p->bufq, -ECANCELED);
 	if (!p->evslot.unread)
 		krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_EVENT);
 	p->evslot.dead = true;
 	krmsg_unlock(ctx);
-	krmsg_obj_del(ctx, &p->obj);
 	krmsg_owner_put(&p->own);
 	return 0;
 }

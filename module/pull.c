@@ -271,7 +271,9 @@ static int post_read(struct krmsg_ep *ep, struct krmsg_pseg *seg)
 {
 	struct krmsg_lane *lane = &ep->data;
 	struct krmsg_read *rd = &ep->reads[ep->read_next % KRMSG_READS];
-	u32 left = seg->length - seg->posted, bytes = 0, n;
+	/* a peer's segment may be longer than a device takes at once */
+	u32 left = min_t(u32, seg->length - seg->posted, SZ_2M);
+	u32 bytes = 0, n;
 	struct ib_sge sge[KRMSG_READ_SGE];
 	struct krmsg_cursor cur = {};
 	struct ib_rdma_wr wr = {

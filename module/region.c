@@ -29,7 +29,7 @@
 
 static void krmsg_uncharge(struct krmsg_ctx *ctx, unsigned long nr)
 {
-	WRITE_ONCE(ctx->pinned, ctx->pinned - nr);
+	atomic64_sub(nr, &ctx->pinned);
 	atomic64_sub(nr, &ctx->mm->pinned_vm);
 }
 
@@ -48,7 +48,7 @@ static int krmsg_charge(struct krmsg_ctx *ctx, unsigned long nr)
 				  KRMSG_PAGES_KIB(sum - nr),
 				  KRMSG_PAGES_KIB(limit));
 	}
-	WRITE_ONCE(ctx->pinned, ctx->pinned + nr);
+	atomic64_add(nr, &ctx->pinned);
 	return 0;
 }
 
@@ -184,16 +184,21 @@ static void krmsg_region_free(struct krmsg_ctx *ctx, struct krmsg_region *r)
 	kfree(r);
 }
 
-/* Make the region and put it into the table. Needs ctx->mutex. */
-static int krmsg_region_make(struct krmsg_ctx *ctx, struct krmsg_register *arg,
-			     unsigned long addr, unsigned long nr)
+/*
+ * Charge and pin a region. ctx->mutex is not held: a page fault may take as
+ * long as whoever serves it likes, and others wait for that mutex.
+ */
+static struct krmsg_region *krmsg_region_make(struct krmsg_ctx *ctx,
+					      struct krmsg_register *arg,
+					      unsigned long addr,
+					      unsigned long nr)
 {
 	struct krmsg_region *r;
 	int err;
 
 	err = krmsg_charge(ctx, nr);
 	if (err)
-		return err;
+		return ERR_PTR(err);
 	r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 	if (r)
 		r->pages = kvmalloc_array(nr, sizeof(*r->pages),
@@ -210,25 +215,37 @@ static int krmsg_region_make(struct krmsg_ctx *ctx, struct krmsg_register *arg,
 	err = krmsg_pin(ctx, r, addr & PAGE_MASK, nr);
 	if (err)
 		goto err_uncharge;
-
-	err = krmsg_region_map_all(ctx, r);
-	if (!err)
-		err = krmsg_obj_add(ctx, &r->obj, KRMSG_OBJ_REGION);
-	if (err) {
-		krmsg_region_free(ctx, r);
-		return err;
-	}
-	list_add_tail(&r->node, &ctx->regions);
-	WRITE_ONCE(ctx->nr_regions, ctx->nr_regions + 1);
-	arg->out_region = r->obj.id;
-	return 0;
+	return r;
 
 err_uncharge:
 	krmsg_uncharge(ctx, nr);
 	if (r)
 		kvfree(r->pages);
 	kfree(r);
-	return err;
+	return ERR_PTR(err);
+}
+
+/* Put a region into the table. Needs ctx->mutex. */
+static int krmsg_region_publish(struct krmsg_ctx *ctx, struct krmsg_region *r)
+{
+	int err;
+
+	/* Whoever ends the context takes the mutex after setting this. */
+	if (READ_ONCE(ctx->dead))
+		return krmsg_fail(ctx, -ESHUTDOWN, KRMSG_STAGE_MEMORY, 0, 0,
+				  "REGISTER: the context has ended");
+	err = krmsg_region_map_all(ctx, r);
+	if (err)
+		return krmsg_fail(ctx, err, KRMSG_STAGE_MEMORY, 0, 0,
+				  "REGISTER: the memory could not be mapped for the RDMA device%s",
+				  err == -EOPNOTSUPP ?
+				  ": its DMA is not coherent" : "");
+	err = krmsg_obj_add(ctx, &r->obj, KRMSG_OBJ_REGION);
+	if (err)
+		return err;
+	list_add_tail(&r->node, &ctx->regions);
+	WRITE_ONCE(ctx->nr_regions, ctx->nr_regions + 1);
+	return 0;
 }
 
 /**
@@ -244,6 +261,7 @@ err_uncharge:
 int krmsg_region_register(struct krmsg_ctx *ctx, struct krmsg_register *arg)
 {
 	u64 addr = arg->addr, end, nr;
+	struct krmsg_region *r;
 	int err;
 
 	if (!arg->length)
@@ -273,15 +291,15 @@ int krmsg_region_register(struct krmsg_ctx *ctx, struct krmsg_register *arg)
 	if (err)
 		return err;
 
-	if (mutex_lock_killable(&ctx->mutex))
-		return krmsg_fail(ctx, -EINTR, KRMSG_STAGE_MEMORY, 0, 0,
-				  "REGISTER was interrupted");
-	/* Whoever ends the context takes the mutex after setting this. */
-	if (READ_ONCE(ctx->dead))
-		err = krmsg_fail(ctx, -ESHUTDOWN, KRMSG_STAGE_MEMORY, 0, 0,
-				 "REGISTER: the context has ended");
+	r = krmsg_region_make(ctx, arg, addr, nr);
+	if (IS_ERR(r))
+		return PTR_ERR(r);
+	mutex_lock(&ctx->mutex);
+	err = krmsg_region_publish(ctx, r);
+	if (!err)
+		arg->out_region = r->obj.id;
 	else
-		err = krmsg_region_make(ctx, arg, addr, nr);
+		krmsg_region_free(ctx, r);
 	mutex_unlock(&ctx->mutex);
 
 	arg->out_reserved = 0;

@@ -4,11 +4,12 @@
 
 #include "verbs.h"
 
-static void map_free(struct krmsg_region_map *m, bool mapped)
+static void map_free(struct krmsg_region_map *m, bool mapped,
+		     unsigned long attrs)
 {
 	if (mapped)
 		ib_dma_unmap_sgtable_attrs(m->dev->ib, &m->sgt,
-					   DMA_BIDIRECTIONAL, 0);
+					   DMA_BIDIRECTIONAL, attrs);
 	sg_free_table(&m->sgt);
 	kvfree(m);
 }
@@ -59,12 +60,13 @@ static struct krmsg_region_map *map_create(struct krmsg_dev *dev,
 	}
 	err = ib_dma_map_sgtable_attrs(dev->ib, &m->sgt, DMA_BIDIRECTIONAL, 0);
 	if (err) {
-		map_free(m, false);
+		map_free(m, false, 0);
 		return ERR_PTR(err);
 	}
 	err = fill(m, r);
 	if (err) {
-		map_free(m, true);
+		/* nothing was transferred: leave the process's bytes alone */
+		map_free(m, true, DMA_ATTR_SKIP_CPU_SYNC);
 		return ERR_PTR(err);
 	}
 	return m;
@@ -111,7 +113,7 @@ void krmsg_region_unmap_dev(struct krmsg_ctx *ctx, struct krmsg_region *r,
 	r->map[slot] = NULL;
 	krmsg_unlock(ctx);
 	if (m)
-		map_free(m, true);
+		map_free(m, true, 0);
 }
 
 /**

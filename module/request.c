@@ -65,6 +65,15 @@ void krmsg_req_free(struct krmsg_ctx *ctx, struct krmsg_req *req)
 	ctx->reqs_busy--;
 }
 
+/* No record tells of it, but an SQ entry may have waited for its room. */
+static void krmsg_end_silent(struct krmsg_ctx *ctx, struct krmsg_req *req)
+{
+	if (!req->early)
+		krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_RECORD);
+	if (ctx->sq_blocked)
+		ctx->published = true;
+}
+
 /**
  * krmsg_req_end() - end a request
  * @ctx: the context, locked
@@ -76,7 +85,7 @@ void krmsg_req_free(struct krmsg_ctx *ctx, struct krmsg_req *req)
 void krmsg_req_end(struct krmsg_ctx *ctx, struct krmsg_req *req, s32 result)
 {
 	if (req->early || (!result && (req->flags & KRMSG_SQE_QUIET)))
-		krmsg_cq_forget(&ctx->cq, req->early ? 0 : KRMSG_UNITS_RECORD);
+		krmsg_end_silent(ctx, req);
 	else
 		krmsg_complete(ctx, req->target, req->user_data, result,
 			       req->length, req->tag);
@@ -119,7 +128,8 @@ u32 krmsg_req_dma(const struct krmsg_req *req, struct krmsg_cursor *cur,
 	if (!skip_done(req, cur) || !max)
 		return 0;
 	p = &req->piece[cur->piece];
-	max = min(max, p->length - cur->off);
+	/* a limit that keeps the sums below from wrapping */
+	max = min3(max, p->length - cur->off, (u32)SZ_1G);
 	map = p->region->map[slot]->dma;
 	pos = p->offset + cur->off;
 	page = pos >> PAGE_SHIFT;
@@ -442,7 +452,7 @@ static void copy_entry(void *to, const void *from)
 }
 
 /* Take one request. Returns SQ entries taken, or -EAGAIN to stop here. */
-static int submit_one(struct krmsg_ctx *ctx, u32 ready, u32 *cost)
+static int submit_one(struct krmsg_ctx *ctx, u32 ready, u32 max, u32 *cost)
 {
 	u32 mask = ctx->sq.entries - 1;
 	struct krmsg_sqe_ext ext;
@@ -457,6 +467,10 @@ static int submit_one(struct krmsg_ctx *ctx, u32 ready, u32 *cost)
 		return -EAGAIN;
 	copy_entry(&sqe, &ctx->ring.sqes[ctx->sq.head & mask]);
 	has_ext = sqe.nr_pieces > KRMSG_SQE_PIECES && ready > 1;
+	if (has_ext && max < 2) {
+		krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_RECORD);
+		return -EAGAIN;
+	}
 	if (has_ext)
 		copy_entry(&ext, &ctx->ring.sqes[(ctx->sq.head + 1) & mask]);
 	err = krmsg_sqe_decode(&sqe, has_ext ? &ext : NULL, &op);
@@ -508,7 +522,7 @@ int krmsg_submit(struct krmsg_ctx *ctx, u32 max, bool *more)
 		*more = cost >= SUBMIT_SHARE;
 		if (*more)
 			break;
-		n = submit_one(ctx, ready - taken, &cost);
+		n = submit_one(ctx, ready - taken, max - taken, &cost);
 		if (n < 0) {
 			ctx->sq_blocked = true;
 			break;

@@ -212,11 +212,16 @@ static int rx_offer(struct krmsg_ep *ep, const struct krmsg_item *item)
 
 static int rx_fin(struct krmsg_ep *ep, const struct krmsg_item *item)
 {
-	if (ep->fin_rcvd || item->seq != ep->rx.next)
+	bool close = item->flags & KRMSG_ITEMF_CLOSE;
+
+	/* a second one says that a half-close has become a close */
+	if (item->seq != ep->rx.next || ep->fin_close_rcvd ||
+	    (ep->fin_rcvd && !close))
 		return -EPROTO;
 	ep->fin_rcvd = true;
+	ep->fin_close_rcvd = close;
 	/* when the peer takes nothing more, say FIN as well */
-	if (item->flags & KRMSG_ITEMF_CLOSE)
+	if (close)
 		krmsg_ep_begin_close(ep, false);
 	tell_fin(ep);
 	return 0;
@@ -404,8 +409,6 @@ void krmsg_rx_recv(struct ib_cq *cq, struct ib_wc *wc)
 			       KRMSG_STAGE_TRANSFER : KRMSG_STAGE_HELLO, NULL);
 		return;
 	}
-	ib_dma_sync_single_for_device(ep->dev->ib, slot->dma, lane->slot_size,
-				      DMA_FROM_DEVICE);
 	if (!slot->stashed)
 		krmsg_slot_done(slot);
 	krmsg_ep_dirty(ep);

@@ -76,7 +76,10 @@ static int net_listen(struct session_net *n, int family)
 			    IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	err = rdma_bind_addr(id, (struct sockaddr *)&sa);
+	/* IPv6 takes IPv4 as well, whatever net.ipv6.bindv6only says */
+	err = rdma_set_afonly(id, 0);
+	if (!err)
+		err = rdma_bind_addr(id, (struct sockaddr *)&sa);
 	if (!err)
 		err = rdma_listen(id, KRMSG_MAX_BACKLOG);
 	if (err) {

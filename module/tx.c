@@ -21,7 +21,7 @@ struct tx_frame {
 
 static struct krmsg_sbuf *next_sbuf(struct krmsg_lane *lane)
 {
-	return &lane->sbufs[lane->sb_posted % lane->nr_sbufs];
+	return &lane->sbufs[lane->sb_next];
 }
 
 static bool must_signal(const struct krmsg_lane *lane, const struct tx_frame *f,
@@ -76,6 +76,8 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 	}
 	lane->wr_posted += wrs;
 	lane->sb_posted++;
+	if (++lane->sb_next == lane->nr_sbufs)
+		lane->sb_next = 0;
 	ep->stats.tx_frames++;
 	return 0;
 }
@@ -249,6 +251,7 @@ static bool want_lane(struct krmsg_ep *ep)
 			krmsg_ep_put(ep);
 	} else {
 		ep->lane_request = true;
+		krmsg_ep_dirty(ep);
 	}
 	return true;
 }
@@ -359,13 +362,16 @@ static void add_control(struct krmsg_ep *ep, struct tx_frame *f)
 
 static void add_fin(struct krmsg_ep *ep, struct tx_frame *f)
 {
-	if (!ep->fin_wanted || ep->fin_sent || !list_empty(&ep->sendq))
+	/* after a half-close, a close says so once more */
+	if (!ep->fin_wanted || !list_empty(&ep->sendq) ||
+	    (ep->fin_sent && (!ep->closing || ep->fin_close_sent)))
 		return;
 	if (!krmsg_frame_add(&f->b, KRMSG_ITEM_FIN,
 			     ep->closing ? KRMSG_ITEMF_CLOSE : 0, ep->tx.next,
 			     0))
 		return;
 	ep->fin_sent = true;
+	ep->fin_close_sent = ep->closing;
 	f->fin = true;
 }
 

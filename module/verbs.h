@@ -35,6 +35,7 @@
 #define KRMSG_DEF_CONNECT_MS	5000
 #define KRMSG_DEF_LINGER_MS	5000
 #define KRMSG_MAX_MS		(600U * 1000)
+#define KRMSG_FLUSH_MS		200
 #define KRMSG_DEF_BACKLOG	16
 #define KRMSG_MAX_BACKLOG	1024
 #define KRMSG_ACK_DELAY_NS	(100 * NSEC_PER_USEC)
@@ -248,6 +249,7 @@ struct krmsg_drain {
  * @wr_posted: work requests posted; ctx->lock
  * @wr_retired: of these, known to be complete; ctx->lock
  * @wr_signaled: wr_posted at the last signalled one; ctx->lock
+ * @sb_next: the frame buffer whose turn it is; ctx->lock
  * @sb_posted: frames posted, their buffers are used in turn; ctx->lock
  * @sb_retired: frames whose buffer is free again; ctx->lock
  */
@@ -272,6 +274,7 @@ struct krmsg_lane {
 	u32 wr_posted;
 	u32 wr_retired;
 	u32 wr_signaled;
+	u32 sb_next;
 	u32 sb_posted;
 	u32 sb_retired;
 	struct krmsg_drain send_drain;
@@ -292,7 +295,8 @@ struct krmsg_mr {
 	struct ib_send_wr inv;
 	struct krmsg_req *req;
 	u32 length;
-	u32 wr_end;
+	u32 wr_end;			/* when it is being killed: counts of the */
+	u32 sb_end;			/* lane that are retired with that */
 	u16 index;
 	u8 key;
 };
@@ -395,6 +399,7 @@ struct krmsg_ep {
 	bool end_queued;
 	bool accepting;				/* ACCEPT is at work: end later */
 	bool own_end;				/* this side has ended it */
+	bool flushed;				/* a QP is in error, cause unknown */
 	bool lane_started;
 	struct krmsg_why why;
 	struct krmsg_evslot evslot;
@@ -426,6 +431,7 @@ struct krmsg_ep {
 	struct scatterlist *sg;
 	bool fin_wanted;
 	bool fin_sent;
+	bool fin_close_sent;			/* with ITEMF_CLOSE */
 	bool fin_acked;				/* its SEND has completed */
 	bool closing;				/* takes nothing more either */
 	bool lane_request;
@@ -453,6 +459,7 @@ struct krmsg_ep {
 	bool acks_untold;			/* delivered out of order */
 	bool ack_now;
 	bool fin_rcvd;
+	bool fin_close_rcvd;
 	bool fin_told;
 	u64 announce_next;
 };
@@ -476,6 +483,7 @@ void krmsg_devcq_put(struct krmsg_devcq *cq, u32 cqes);
 void krmsg_devcq_free_all(struct krmsg_ctx *ctx, struct krmsg_dev *dev);
 int krmsg_devcq_poll(struct krmsg_devcq *cq, int budget);
 int krmsg_devcqs_poll(struct krmsg_ctx *ctx);
+void krmsg_devcqs_empty(struct krmsg_ctx *ctx);
 void krmsg_devcqs_arm(struct krmsg_ctx *ctx);
 
 /* cring.c: records */
@@ -516,6 +524,7 @@ bool krmsg_req_cursor(const struct krmsg_req *req, u32 at,
 struct krmsg_ep *krmsg_ep_alloc(struct krmsg_ctx *ctx, bool active);
 int krmsg_ep_check_config(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
 			  struct krmsg_ep_config *cfg);
+u32 krmsg_ep_ring_units(const struct krmsg_ep_config *cfg);
 int krmsg_ep_adopt(struct krmsg_ep *ep, struct krmsg_ctx *ctx,
 		   const struct krmsg_ep_config *cfg);
 void krmsg_ep_disown(struct krmsg_ep *ep);
@@ -528,6 +537,7 @@ void krmsg_ep_close_step(struct krmsg_ep *ep);
 void krmsg_ep_begin_close(struct krmsg_ep *ep, bool own);
 void krmsg_ep_end_work(struct work_struct *work);
 void krmsg_ep_end_accept(struct krmsg_ep *ep, int err, u32 ms);
+void krmsg_ep_flushed(struct krmsg_ep *ep);
 void krmsg_ep_set_limit(struct krmsg_ep *ep, u32 ms);
 void krmsg_ep_open(struct krmsg_ep *ep);
 void krmsg_ep_dirty(struct krmsg_ep *ep);

@@ -276,14 +276,18 @@ struct krmsg_piece {
  * out_max_message. Up to the endpoint's eager limit it is copied, above it the
  * peer reads it from the region. The record comes when the peer's kernel has
  * put the message into the receiver's ring, with EARLY when the bytes may be
- * changed. Until then they must not be changed.
+ * changed. Until then they must not be changed. Records of ordered sends come
+ * in their order, so one that waits for its receiver's buffer or ANSWER holds
+ * those behind it back. 16 pulled messages, or 2 MiB parts of them, are offered
+ * to a peer at a time; further ones wait.
  * QUIET is refused with EARLY or UNORDERED (EINVAL), and on RECV.
  *
  * RECV: a buffer for one pulled message (small ones come inside the ring).
- * Ends as a KRMSG_REC_BUFFER record, or a KRMSG_REC_COMPLETION with an error.
+ * Ends as a KRMSG_REC_BUFFER record, with -EMSGSIZE and the true length when it
+ * was too short, or as a KRMSG_REC_COMPLETION with another error.
  *
- * CANCEL: ends the oldest request with that user_data on that target: a SEND
- * that was not framed yet, or a RECV that has no message yet. Its own result is
+ * CANCEL: ends the oldest SEND with that user_data on that target that was not
+ * framed yet, else the oldest RECV that has no message yet. Its own result is
  * 0, -ENOENT (no such request) or -EALREADY (too late: it ends as it would).
  *
  * ANSWER: the pieces are where the announced message goes; with
@@ -474,7 +478,9 @@ struct krmsg_last_error {
  * struct krmsg_counters - KRMSG_IOC_COUNTERS: what a context or endpoint did
  * @size: sizeof(struct krmsg_counters)
  * @flags: 0
- * @id: an endpoint's id, or 0 for the context with all its endpoints
+ * @id: an endpoint's id, or 0 for the context with all its endpoints;
+ *	canceled, errors, submitted, records, sleeps and spins are counted for
+ *	the context only
  * @reserved: 0
  * @out_tx_messages: messages sent and acknowledged
  * @out_tx_copied_bytes: payload bytes a CPU copied on the way out
@@ -682,7 +688,7 @@ struct krmsg_ep_config {
  * struct krmsg_listen - KRMSG_IOC_LISTEN: take connect requests
  * @size: sizeof(struct krmsg_listen)
  * @flags: 0
- * @addr: local address, all zero for any; port 0 for a free one
+ * @addr: local address, with addr all zero for any; port 0 for a free one
  * @user_data: comes back in CONNREQ records
  * @backlog: connect requests that may wait; each reserves ring space; 0: the
  *	default
