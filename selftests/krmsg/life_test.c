@@ -617,25 +617,26 @@ static int run_rdma(const char *what)
 	return th_wait(pid);
 }
 
-/* Whether a connection to ourselves can be made. */
-static bool can_connect(struct ctx *c, u16 port)
+/* Addresses of a new device take a moment to work. */
+static bool can_connect(struct ctx *c, struct ctx *srv, u16 port)
 {
 	struct krmsg_addr to = addr4(TEST_IP, port);
 	struct got *g;
-	bool ok;
-	u32 id;
+	u32 id, sid;
 
 	if (_test_ioctl_connect(c->fd, &to, NULL, NULL, 0, &id))
 		return false;
-	g = get_type(c, KRMSG_REC_EVENT, id, SOON);
-	ASSERT_TRUE(g);
-	ok = !(g->ev.events & KRMSG_EV_CLOSED);
-	got_free(g);
-	if (ok) {
+	g = get_type(srv, KRMSG_REC_CONNREQ, 0, 500);
+	if (!g) {
 		_test_ioctl_close(c->fd, id, KRMSG_CLOSE_ABORT);
 		got_free(need_event(c, id, KRMSG_EV_CLOSED));
+		return false;
 	}
-	return ok;
+	test_ioctl_accept(srv->fd, g->req.request, -1, NULL, NULL, 0, &sid);
+	got_free(g);
+	got_free(need_event(c, id, KRMSG_EV_OPEN));
+	got_free(need_event(srv, sid, KRMSG_EV_OPEN));
+	return true;
 }
 
 TEST_TIMEOUT(device_removed, 60)
@@ -654,7 +655,7 @@ TEST_TIMEOUT(device_removed, 60)
 		SKIP("the device is not rxe0");
 	ctx_init(&q->a);
 	ctx_init(&q->b);
-	listen_any(&q->b, 0, &port);
+	lis = listen_any(&q->b, 0, &port);
 	mem_get(&m, MEM_PLAIN, MIB);
 	mem_register(&q->a, &m);
 	for (i = 0; i < 10; i++)
@@ -695,10 +696,12 @@ TEST_TIMEOUT(device_removed, 60)
 	if (!_test_ioctl_connect(q->a.fd, &to, &cfg, NULL, 0, &a))
 		got_free(need_event(&q->a, a, KRMSG_EV_CLOSED));
 	ASSERT_EQ(0, run_rdma("add"));
-	/* The old listener may have gone with the device. */
-	if (_test_ioctl_listen(q->b.fd, &to, 0, 0, &lis, NULL))
-		EXPECT_EQ(EADDRINUSE, errno);
-	EXPECT_TRUE(TH_UNTIL(10000, can_connect(&q->a, port)));
+	/* The old listener went with its device, a new one takes its place. */
+	got_free(need_closed(&q->b, lis, -ENODEV));
+	test_ioctl_close(q->b.fd, lis, 0);
+	EXPECT_TRUE(TH_UNTIL(10000, !_test_ioctl_listen(q->b.fd, &to, 0, 0,
+							&lis, NULL)));
+	EXPECT_TRUE(TH_UNTIL(10000, can_connect(&q->a, &q->b, port)));
 	mem_release(&q->a, &m);
 	ctx_close(&q->a);
 	ctx_close(&q->b);
