@@ -154,10 +154,20 @@ struct krmsg_region {
  * @ack_timer: fires for ack_due
  * @credit_timer: rereads cq_head for short_eps
  * @stats: of endpoints that are gone, and what belongs to none
+ * @submitted: SQ entries taken
+ * @sleeps: times ENTER went to sleep
+ * @spins: times ENTER found its records while spinning
  *
  * @waitq: poll() and ENTER
  * @spinning: bit 0: a thread spins in ENTER
- * @unused: signalled when a region's use count drops to 0
+ * @unused: signalled when a region's use count drops to 0, and when an endpoint
+ *	is gone
+ * @err_lock: the last error; innermost
+ * @err_no: positive errno of the call that failed last; err_lock
+ * @err_stage: KRMSG_STAGE_...; err_lock
+ * @err_given: the value that was refused; err_lock
+ * @err_allowed: the limit it met; err_lock
+ * @err_text: the reason in words; err_lock
  * @err_seq: counts failures, to see whether a call has told its reason
  */
 struct krmsg_ctx {
@@ -166,7 +176,7 @@ struct krmsg_ctx {
 	struct mm_struct *mm;
 	struct list_head node;
 
-	struct mutex mutex;
+	struct mutex mutex; /* control calls */
 	struct xarray objs;
 	u16 gen;
 	struct list_head regions;
@@ -210,7 +220,7 @@ struct krmsg_ctx {
 	unsigned long spinning;
 	wait_queue_head_t unused;
 
-	spinlock_t err_lock;
+	spinlock_t err_lock; /* the last error */
 	u32 err_seq;
 	s32 err_no;
 	u32 err_stage;

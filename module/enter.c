@@ -240,6 +240,7 @@ static bool spin(struct enter *e, u64 ns)
 static bool arm_step(struct enter *e)
 {
 	struct krmsg_ctx *ctx = e->ctx;
+
 	krmsg_lock(ctx);
 	krmsg_devcqs_arm(ctx);
 	krmsg_unlock(ctx);

@@ -255,7 +255,7 @@ int krmsg_pull_seg(struct krmsg_ep *ep, const struct krmsg_item *item)
 	m->next_seg++;
 	m->offered += item->length;
 	last = m->next_seg == m->segments;
-	if (last != (m->offered == m->length))
+	if (m->offered == m->length ? !last : last)
 		return -EPROTO;
 	list_move_tail(&seg->node, &ep->pulls);
 	return 0;

@@ -128,8 +128,8 @@ enum krmsg_req_state {
 	KRMSG_R_MATCHED,	/* RECV, ANSWER: a message is being pulled */
 };
 
-/**
- * struct krmsg_req - a request that was taken from the SQ; all ctx->lock
+/*
+ * A request that was taken from the SQ; all ctx->lock
  * @node: free list, sendq, flight, bufq
  * @ep: SEND, ANSWER: the endpoint
  * @offer: entry in ep->offering while segments are left to offer
@@ -235,8 +235,8 @@ struct krmsg_drain {
 	struct completion done;
 };
 
-/**
- * struct krmsg_lane - a QP of an endpoint and its connection
+/*
+ * A lane: a QP of an endpoint and its connection
  * @kind: KRMSG_CM_LANE; what the CM's context pointer is
  * @lane: KRMSG_LANE_...
  * @id: connection manager's id; ep->mutex
@@ -358,8 +358,9 @@ struct krmsg_why {
 	u8 private_data[KRMSG_PRIVATE_MAX];
 };
 
-/**
- * struct krmsg_ep - an endpoint: a session with a peer
+/*
+ * An endpoint: a session with a peer. What the fields are for, and which lock
+ * they need, stands beside them.
  */
 struct krmsg_ep {
 	struct krmsg_obj obj;

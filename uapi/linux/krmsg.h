@@ -201,8 +201,8 @@ struct krmsg_setup {
 };
 
 /* Bits of krmsg_ring_hdr.flags, set by the kernel. */
-#define KRMSG_RING_NEED_ENTER	(1U << 0) /* call ENTER: a peer waits for ring
-					   * space that was freed */
+/* Call ENTER after consuming: a peer waits for the ring space. */
+#define KRMSG_RING_NEED_ENTER	(1U << 0)
 #define KRMSG_RING_ENDED	(1U << 1) /* the context has ended */
 
 /**
@@ -212,6 +212,11 @@ struct krmsg_setup {
  * @cq_head: written by the process: units consumed; always a record boundary
  * @cq_tail: written by the kernel: units published
  * @flags: written by the kernel: KRMSG_RING_...
+ * @pad0: 0, as all padding; each index has a cache line of its own
+ * @pad1: 0
+ * @pad2: 0
+ * @pad3: 0
+ * @pad4: 0
  *
  * Each index is stored with release and loaded with acquire order. The SQ
  * entry of index i is at i % sq_entries; the record of index u is at
@@ -409,6 +414,7 @@ struct krmsg_event {
  * @request: id for KRMSG_IOC_ACCEPT or KRMSG_IOC_REJECT, as in the tag
  * @private_len: bytes of private_data
  * @private_data: the peer's private data
+ * @reserved: 0
  */
 struct krmsg_connreq {
 	struct krmsg_addr peer;
@@ -556,6 +562,7 @@ struct krmsg_counters {
  * @out_port1_state: state of port 1 (enum ib_port_state)
  * @out_port1_mtu: active MTU of port 1 in bytes
  * @out_usable: 1 when krmsg can use it, else 0 and out_why tells the reason
+ * @reserved: 0
  * @out_name: device name
  * @out_why: reason in words when it is not usable
  */
