@@ -95,14 +95,16 @@ kernel_deb()
 # not known the image is used as it is.
 uncompress_image()
 {
-	python3 - "$@" <<'END' || cp "$1" "$2"
+	python3 - "$@" 2>/dev/null <<'END' || cp "$1" "$2"
 import struct, subprocess, sys
 image = open(sys.argv[1], 'rb').read()
 setup = (image[0x1f1] or 4) + 1
 offset, length = struct.unpack_from('<II', image, 0x248)
-packed = image[setup * 512 + offset:][:length - 4]
+packed = image[setup * 512 + offset:][:length]
 tools = {b'\xfd7zXZ': 'xz', b'\x28\xb5\x2f\xfd': 'zstd', b'\x1f\x8b': 'gzip'}
 tool = next(t for magic, t in tools.items() if packed.startswith(magic))
+if tool != 'gzip':
+    packed = packed[:-4]	# its size, appended
 elf = subprocess.run([tool, '-dc'], input=packed, check=True,
 		     stdout=subprocess.PIPE).stdout
 assert elf.startswith(b'\x7fELF')
