@@ -548,7 +548,8 @@ static int krmsg_call_run(struct krmsg_call *call,
 long krmsg_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	const struct krmsg_op_ioctl *op = krmsg_ioctl_find(cmd);
-	struct krmsg_call call;
+	/* copying in writes all that is read; to clear it first costs time */
+	struct krmsg_call call __uninitialized;
 	int err;
 
 	call.ctx = file->private_data;

@@ -181,8 +181,8 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 int krmsg_lane_repost(struct krmsg_lane *lane, bool all)
 {
 	struct krmsg_ep *ep = lane->ep;
-	struct ib_recv_wr wr[16];
-	struct ib_sge sge[16];
+	struct ib_recv_wr wr[16] __uninitialized;
+	struct ib_sge sge[16] __uninitialized;
 	int err;
 	u32 n;
 

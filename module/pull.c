@@ -274,7 +274,7 @@ static int post_read(struct krmsg_ep *ep, struct krmsg_pseg *seg)
 	/* a peer's segment may be longer than a device takes at once */
 	u32 left = min_t(u32, seg->length - seg->posted, SZ_2M);
 	u32 bytes = 0, n;
-	struct ib_sge sge[KRMSG_READ_SGE];
+	struct ib_sge sge[KRMSG_READ_SGE] __uninitialized;
 	struct krmsg_cursor cur = {};
 	struct ib_rdma_wr wr = {
 		.wr = {

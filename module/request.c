@@ -455,10 +455,11 @@ static void copy_entry(void *to, const void *from)
 static int submit_one(struct krmsg_ctx *ctx, u32 ready, u32 max, u32 *cost)
 {
 	u32 mask = ctx->sq.entries - 1;
-	struct krmsg_sqe_ext ext;
-	struct krmsg_sqe sqe;
+	/* all that is read of these is written before */
+	struct krmsg_sqe_ext ext __uninitialized;
+	struct krmsg_sqe sqe __uninitialized;
+	struct krmsg_op op __uninitialized;
 	struct krmsg_req *req;
-	struct krmsg_op op;
 	bool has_ext;
 	int err;
 

@@ -324,7 +324,7 @@ static int rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
 {
 	const u32 *inv = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
 			 &wc->ex.invalidate_rkey : NULL;
-	struct krmsg_item item;
+	struct krmsg_item item __uninitialized;
 	int more, err;
 
 	while ((more = krmsg_frame_next(it, &item)) > 0) {

@@ -388,12 +388,23 @@ static void add_acks(struct krmsg_ep *ep, struct tx_frame *f)
 	ep->acks_untold = false;
 }
 
+static void frame_start(struct krmsg_ep *ep, struct tx_frame *f)
+{
+	f->sb = next_sbuf(&ep->msg);
+	f->nr_mrs = 0;
+	f->inv = false;
+	f->fin = false;
+	f->data = false;
+	f->loud = false;
+	krmsg_frame_begin(&f->b, f->sb->mem, ep->frame_size);
+}
+
 /* Build and post one frame. False when there is nothing (more) to send. */
 static bool tx_one(struct krmsg_ep *ep)
 {
 	u32 left = krmsg_spend_left(&ep->slots);
 	struct krmsg_lane *lane = &ep->msg;
-	struct tx_frame f;
+	struct tx_frame f __uninitialized;
 	bool owes, now = false;
 	u32 items;
 	u8 flags = 0;
@@ -404,9 +415,7 @@ static bool tx_one(struct krmsg_ep *ep)
 			stall(ep);
 		return false;
 	}
-	memset(&f, 0, sizeof(f));
-	f.sb = next_sbuf(lane);
-	krmsg_frame_begin(&f.b, f.sb->mem, ep->frame_size);
+	frame_start(ep, &f);
 	if (krmsg_slots_allow(left, KRMSG_FRAME_CONTROL))
 		add_control(ep, &f);
 	if (krmsg_slots_allow(left, KRMSG_FRAME_DATA))
