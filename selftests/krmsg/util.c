@@ -587,12 +587,21 @@ struct got *get_done(struct ctx *c, u64 user_data, unsigned int ms)
 	return get(c, &w, ms);
 }
 
+static void show(const struct got *g)
+{
+	th_log("  there was: %s", rec_name(&g->r));
+	if (g->r.type == KRMSG_REC_EVENT && g->ev.error)
+		th_log("    error %d stage %u wc_status %u vendor_err %#x",
+		       g->ev.error, g->ev.stage, g->ev.wc_status,
+		       g->ev.vendor_err);
+}
+
 static void show_kept(struct ctx *c)
 {
 	struct got *g;
 
 	for (g = c->kept; g; g = g->next)
-		th_log("  there was: %s", rec_name(&g->r));
+		show(g);
 }
 
 struct got *need_type(struct ctx *c, u8 type, u32 endpoint)
@@ -615,11 +624,14 @@ struct got *need_done(struct ctx *c, u64 user_data, int result)
 		show_kept(c);
 		FAIL("request %#llx did not end", (unsigned long long)user_data);
 	}
-	if (g->r.result != result)
+	if (g->r.result != result) {
+		got_free(get_type(c, KRMSG_REC_EVENT, ~0U, 500));
+		show_kept(c);
 		FAIL("request %#llx ended with %d (%s), not %d",
 		     (unsigned long long)user_data, g->r.result,
 		     g->r.result ? strerrorname_np(-g->r.result) : "success",
 		     result);
+	}
 	return g;
 }
 
@@ -710,9 +722,10 @@ struct got *need_closed(struct ctx *c, u32 id, int error)
 	struct got *g = need_event(c, id, KRMSG_EV_CLOSED);
 
 	if (g->ev.error != error)
-		FAIL("closed with %d (%s) at stage %u, not %d", g->ev.error,
+		FAIL("closed with %d (%s) at stage %u wc_status %u, not %d",
+		     g->ev.error,
 		     g->ev.error ? strerrorname_np(-g->ev.error) : "success",
-		     g->ev.stage, error);
+		     g->ev.stage, g->ev.wc_status, error);
 	return g;
 }
 
