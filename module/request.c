@@ -340,6 +340,8 @@ static bool is_flying(const struct krmsg_ctx *ctx, const struct krmsg_op *op)
 {
 	u32 i;
 
+	if (list_empty(&ctx->eps))
+		return false;
 	for (i = 0; i < ctx->nr_reqs; i++) {
 		const struct krmsg_req *r = &ctx->reqs[i];
 
