@@ -79,6 +79,8 @@ int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg)
 		err = check_addr(ctx, "src", &arg->src, false);
 	if (!err)
 		err = krmsg_ep_check_config(ctx, ctx, &cfg);
+	if (!err)
+		err = krmsg_ep_check_room(ctx, ctx, &cfg);
 	if (err)
 		return err;
 	ep = krmsg_ep_alloc(ctx, true);
@@ -102,6 +104,8 @@ int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg)
 		krmsg_lock(ctx);
 		krmsg_ep_abort(ep, err);
 		krmsg_unlock(ctx);
+		/* nothing of it is left when the call returns */
+		flush_work(&ep->end_work);
 		if (err == -EBADSLT)
 			err = krmsg_no_pool(ctx, cfg.pool);
 		else

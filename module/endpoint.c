@@ -206,6 +206,35 @@ u32 krmsg_ep_ring_units(const struct krmsg_ep_config *cfg)
 	return cfg->credit_bytes / KRMSG_UNIT + KRMSG_UNITS_EVENT;
 }
 
+/**
+ * krmsg_ep_check_room() - would krmsg_ep_adopt() succeed now?
+ * @caller: the context whose call it is
+ * @ctx: the context that is to get the endpoint
+ * @cfg: checked configuration
+ *
+ * Return: 0, -ENOENT without the pool, or -ENOSPC, with a reason.
+ */
+int krmsg_ep_check_room(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
+			const struct krmsg_ep_config *cfg)
+{
+	u32 need = krmsg_ep_ring_units(cfg), have;
+	bool pool;
+
+	krmsg_lock(ctx);
+	krmsg_reap(ctx);
+	have = krmsg_cq_free(&ctx->cq);
+	pool = !cfg->pool || krmsg_pool_find(ctx, cfg->pool);
+	krmsg_unlock(ctx);
+	if (!pool)
+		return krmsg_no_pool(caller, cfg->pool);
+	if (have < need)
+		return krmsg_fail(caller, -ENOSPC, KRMSG_STAGE_RING,
+				  need * KRMSG_UNIT, have * KRMSG_UNIT,
+				  "the endpoint needs %u bytes of completion ring, %u are free: use a larger cq_bytes or a smaller credit_bytes, or reap",
+				  need * KRMSG_UNIT, have * KRMSG_UNIT);
+	return 0;
+}
+
 static int take_ring_space(struct krmsg_ep *ep, struct krmsg_ctx *ctx)
 {
 	u32 units = krmsg_ep_ring_units(&ep->cfg);

@@ -374,13 +374,12 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 	err = krmsg_session_add(ep);
 	if (!err)
 		err = krmsg_ep_attach(ep);
-	if (!err) {
+	if (!err)
 		err = krmsg_cm_accept(&ep->msg, &ep->peer_params,
 				      arg->private_data, arg->private_len);
-		/* the manager's word for a peer that is gone */
-		if (err == -EINVAL)
-			err = -ENOENT;
-	}
+	/* the manager's word for a peer that is gone */
+	if (err == -EINVAL)
+		err = -ENOENT;
 	if (err)
 		krmsg_ep_disown(ep);
 	return err;
@@ -388,28 +387,6 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 
 #define NO_ROOM \
 	"no room for the endpoint: its context's completion ring, its ids or the device are full"
-
-/* What would fail is better seen before the request is taken. */
-static int check_room(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
-		      const struct krmsg_ep_config *cfg)
-{
-	u32 need = krmsg_ep_ring_units(cfg), have;
-	bool pool;
-
-	krmsg_lock(target);
-	krmsg_reap(target);
-	have = krmsg_cq_free(&target->cq);
-	pool = !cfg->pool || krmsg_pool_find(target, cfg->pool);
-	krmsg_unlock(target);
-	if (!pool)
-		return krmsg_no_pool(ctx, cfg->pool);
-	if (have < need)
-		return krmsg_fail(ctx, -ENOSPC, KRMSG_STAGE_RING,
-				  need * KRMSG_UNIT, have * KRMSG_UNIT,
-				  "the endpoint needs %u bytes of completion ring, %u are free: use a larger cq_bytes or a smaller credit_bytes, or reap",
-				  need * KRMSG_UNIT, have * KRMSG_UNIT);
-	return 0;
-}
 
 /**
  * krmsg_accept() - KRMSG_IOC_ACCEPT
@@ -434,7 +411,8 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 	err = krmsg_ep_check_config(ctx, target, &cfg);
 	if (err)
 		return err;
-	err = check_room(ctx, target, &cfg);
+	/* before the request is taken, which it would not survive */
+	err = krmsg_ep_check_room(ctx, target, &cfg);
 	if (err)
 		return err;
 	ep = take_request(ctx, arg->request);

@@ -525,6 +525,8 @@ bool krmsg_req_cursor(const struct krmsg_req *req, u32 at,
 struct krmsg_ep *krmsg_ep_alloc(struct krmsg_ctx *ctx, bool active);
 int krmsg_ep_check_config(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
 			  struct krmsg_ep_config *cfg);
+int krmsg_ep_check_room(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
+			const struct krmsg_ep_config *cfg);
 u32 krmsg_ep_ring_units(const struct krmsg_ep_config *cfg);
 int krmsg_ep_adopt(struct krmsg_ep *ep, struct krmsg_ctx *ctx,
 		   const struct krmsg_ep_config *cfg);
