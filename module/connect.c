@@ -255,6 +255,7 @@ static bool no_endpoints(struct krmsg_ctx *ctx)
 void krmsg_ctx_close_all(struct krmsg_ctx *ctx)
 {
 	struct krmsg_ep *ep;
+	bool more;
 
 	close_listeners(ctx);
 	krmsg_lock(ctx);
@@ -264,9 +265,11 @@ void krmsg_ctx_close_all(struct krmsg_ctx *ctx)
 	wait_event(ctx->unused, no_endpoints(ctx));
 	krmsg_pools_close_all(ctx);
 	krmsg_timers_exit(ctx);
-	krmsg_lock(ctx);
-	if (ctx->ready)
-		krmsg_drop_notes(ctx);
-	krmsg_unlock(ctx);
+	do {
+		krmsg_lock(ctx);
+		more = ctx->ready && krmsg_drop_notes(ctx);
+		krmsg_unlock(ctx);
+		cond_resched();
+	} while (more);
 	krmsg_dev_detach_all(ctx);
 }

@@ -151,6 +151,9 @@ struct krmsg_region {
  * @devcqs: device CQs
  * @published: records were published since the last wake
  * @sq_blocked: an SQ entry waits for room
+ * @sq_retry: there may be room now, which no record tells
+ * @reap_more: krmsg_reap() has stopped before cq_head
+ * @held_events: events that wait until an earlier one is consumed
  * @ack_timer: fires for ack_due
  * @credit_timer: rereads cq_head for short_eps
  * @stats: of endpoints that are gone, and what belongs to none
@@ -193,6 +196,9 @@ struct krmsg_ctx {
 	bool ready;
 	bool published;
 	bool sq_blocked;
+	bool sq_retry;
+	bool reap_more;
+	u32 held_events;
 	int end_error;
 	u32 nr_eps;
 	u32 ring_flags;

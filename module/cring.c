@@ -6,6 +6,8 @@
  */
 #include "verbs.h"
 
+#define REAP_SHARE	2048	/* records seen while the lock is held once */
+
 /**
  * krmsg_lock() - enter a context's data path
  * @ctx: the context
@@ -154,6 +156,19 @@ void krmsg_complete(struct krmsg_ctx *ctx, u32 id, u64 user_data, s32 result,
 }
 
 /**
+ * krmsg_event_drop() - an event does not wait any longer
+ * @ctx: the context, locked
+ * @s: the object's slot
+ */
+void krmsg_event_drop(struct krmsg_ctx *ctx, struct krmsg_evslot *s)
+{
+	if (!s->held)
+		return;
+	s->held = false;
+	ctx->held_events--;
+}
+
+/**
  * krmsg_event() - write an object's event record, if its slot is free
  * @ctx: the context, locked
  * @s: the object's slot; s->ev says what is to be told
@@ -173,8 +188,18 @@ void krmsg_event(struct krmsg_ctx *ctx, struct krmsg_evslot *s, u32 id,
 		.tag = s->ev.events,
 	};
 
-	if (!s->ev.events || s->unread || s->dead)
+	if (!s->ev.events || s->dead)
 		return;
+	if (s->unread) {
+		/* it follows when the process has consumed the first */
+		if (!s->held) {
+			s->held = true;
+			ctx->held_events++;
+			krmsg_watch_ring(ctx);
+		}
+		return;
+	}
+	krmsg_event_drop(ctx, s);
 	memcpy(krmsg_record(ctx, KRMSG_UNITS_EVENT, own, KRMSG_NOTE_EVENT, &rec),
 	       &s->ev, sizeof(s->ev));
 	s->unread = true;
@@ -197,20 +222,28 @@ static void note_done(struct krmsg_ctx *ctx, const struct krmsg_cq_note *note)
  * krmsg_reap() - see what the process has consumed
  * @ctx: the context, locked and ready
  *
+ * A process may give back very many records at once: ctx->reap_more tells that
+ * there are more than are looked at under one lock.
+ *
  * Return: 0, or -ESHUTDOWN after an index that cannot be, which ends the
  * context.
  */
 int krmsg_reap(struct krmsg_ctx *ctx)
 {
 	struct krmsg_cq_note note;
-	u32 head;
-	int more;
+	u32 head, i;
+	int more = 0;
 
 	/* pairs with the process's release: it has read what it gives back */
 	head = smp_load_acquire(&ctx->ring.hdr->cq_head);
-	while ((more = krmsg_cq_pop(&ctx->cq, head, &note)) > 0)
+	for (i = 0; i < REAP_SHARE; i++) {
+		more = krmsg_cq_pop(&ctx->cq, head, &note);
+		if (more <= 0)
+			break;
 		note_done(ctx, &note);
-	if (!more)
+	}
+	ctx->reap_more = more > 0;
+	if (more >= 0)
 		return 0;
 	krmsg_fail(ctx, -ESHUTDOWN, KRMSG_STAGE_RING, head, ctx->cq.tail,
 		   "cq_head %u is no record boundary in %u to %u: the context has ended",
@@ -222,11 +255,18 @@ int krmsg_reap(struct krmsg_ctx *ctx)
 /**
  * krmsg_drop_notes() - let go of the owners of unread records
  * @ctx: a dead context, locked; nothing is published any more
+ *
+ * Return: true when there are more: call again, after a moment without lock.
  */
-void krmsg_drop_notes(struct krmsg_ctx *ctx)
+bool krmsg_drop_notes(struct krmsg_ctx *ctx)
 {
 	struct krmsg_cq_note note;
+	u32 i;
 
-	while (krmsg_cq_pop(&ctx->cq, ctx->cq.tail, &note) > 0)
+	for (i = 0; i < REAP_SHARE; i++) {
+		if (krmsg_cq_pop(&ctx->cq, ctx->cq.tail, &note) <= 0)
+			return false;
 		note_done(ctx, &note);
+	}
+	return true;
 }

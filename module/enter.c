@@ -81,20 +81,33 @@ static enum hrtimer_restart credit_timer(struct hrtimer *t)
 		krmsg_ep_dirty(ep);
 		krmsg_ep_put(ep);
 	}
-	if (list_empty(&ctx->short_eps))
+	if (list_empty(&ctx->short_eps) && !ctx->held_events)
 		krmsg_ring_flags(ctx, 0, KRMSG_RING_NEED_ENTER);
-	else
+	else if (!ctx->dead)
 		start_credit_timer(ctx);
 	krmsg_unlock(ctx);
 	return HRTIMER_NORESTART;
 }
 
 /**
- * krmsg_watch_credit() - see to it that a peer short of credit gets it
- * @ep: the endpoint, locked
+ * krmsg_watch_ring() - notice soon what the process consumes
+ * @ctx: the context, locked
  *
  * The process may consume records without a system call. It is asked to make
  * one, and a timer looks in case it does not.
+ */
+void krmsg_watch_ring(struct krmsg_ctx *ctx)
+{
+	if (ctx->dead)
+		return;
+	krmsg_ring_flags(ctx, KRMSG_RING_NEED_ENTER, 0);
+	start_credit_timer(ctx);
+}
+
+/**
+ * krmsg_watch_credit() - see to it that a peer short of credit gets it
+ * @ep: the endpoint, locked
+ *
  */
 void krmsg_watch_credit(struct krmsg_ep *ep)
 {
@@ -104,14 +117,13 @@ void krmsg_watch_credit(struct krmsg_ep *ep)
 		return;
 	krmsg_ep_get(ep);
 	list_add_tail(&ep->short_node, &ctx->short_eps);
-	krmsg_ring_flags(ctx, KRMSG_RING_NEED_ENTER, 0);
+	krmsg_watch_ring(ctx);
 	/*
 	 * Pairs with the process's fence between storing cq_head and loading
 	 * flags: one of us sees the other's store.
 	 */
 	smp_mb();
 	krmsg_reap(ctx);
-	start_credit_timer(ctx);
 }
 
 /**
@@ -174,7 +186,8 @@ static bool step(struct enter *e)
 		e->err = krmsg_reap(ctx);
 	if (e->err)
 		return true;
-	if (e->submitted < e->to_submit) {
+	e->more = ctx->reap_more;
+	if (!e->more && e->submitted < e->to_submit) {
 		n = krmsg_submit(ctx, e->to_submit - e->submitted, &e->more);
 		if (n < 0) {
 			e->err = n;
@@ -369,8 +382,8 @@ __poll_t krmsg_ctx_poll(struct krmsg_ctx *ctx)
 		krmsg_commit(ctx);
 		if (krmsg_cq_records(&ctx->cq))
 			mask |= EPOLLIN | EPOLLRDNORM;
-		if (READ_ONCE(ctx->ring.hdr->sq_tail) - ctx->sq.head <
-		    ctx->sq.entries)
+		if (ctx->sq_retry || READ_ONCE(ctx->ring.hdr->sq_tail) -
+		    ctx->sq.head < ctx->sq.entries)
 			mask |= EPOLLOUT | EPOLLWRNORM;
 	}
 	krmsg_unlock(ctx);

@@ -256,7 +256,8 @@ static int krmsg_accept_target(struct krmsg_call *call)
 		err = krmsg_fail(call->ctx, -ENXIO, KRMSG_STAGE_RING, fd, 0,
 				 "ACCEPT: the rings of target_fd %d are not set up",
 				 fd);
-	if (err) {
+	/* its own fd is as good as none, and needs no reference */
+	if (err || target == call->ctx) {
 		krmsg_ctx_put(target);
 		return err;
 	}

@@ -19,6 +19,32 @@ static void listener_free(struct krmsg_owner *own)
 	queue_work(krmsg_ep_wq, &l->free_work);
 }
 
+/* Paid from the backlog, which nobody needs any more. */
+static void tell_removed(struct krmsg_ctx *ctx, struct krmsg_listener *l)
+{
+	const struct krmsg_event ev = {
+		.events = KRMSG_EV_CLOSED,
+		.error = -ENODEV,
+		.stage = KRMSG_STAGE_DEVICE,
+	};
+	const struct krmsg_rec rec = {
+		.type = KRMSG_REC_EVENT,
+		.endpoint = l->obj.id,
+		.user_data = l->user_data,
+		.result = ev.error,
+		.length = sizeof(ev),
+		.tag = ev.events,
+	};
+
+	/* without room it is told when the process has consumed a record */
+	l->tell_removed = l->unread >= l->backlog;
+	if (l->dead || ctx->dead || l->tell_removed)
+		return;
+	memcpy(krmsg_record(ctx, KRMSG_UNITS_CONNREQ, &l->own,
+			    KRMSG_NOTE_CONNREQ, &rec), &ev, sizeof(ev));
+	l->unread++;
+}
+
 static void listener_popped(struct krmsg_ctx *ctx, struct krmsg_owner *own,
 			    const struct krmsg_cq_note *note)
 {
@@ -26,20 +52,11 @@ static void listener_popped(struct krmsg_ctx *ctx, struct krmsg_owner *own,
 						own);
 
 	l->unread--;
-	if (!l->dead)
-		krmsg_cq_promise(&ctx->cq, KRMSG_UNITS_CONNREQ);
-}
-
-/* Whoever takes the id destroys it: the process's close, or its device's end. */
-static struct rdma_cm_id *take_id(struct krmsg_listener *l)
-{
-	struct rdma_cm_id *id;
-
-	krmsg_lock(l->ctx);
-	id = l->id;
-	l->id = NULL;
-	krmsg_unlock(l->ctx);
-	return id;
+	if (l->dead)
+		return;
+	krmsg_cq_promise(&ctx->cq, KRMSG_UNITS_CONNREQ);
+	if (l->tell_removed)
+		tell_removed(ctx, l);
 }
 
 static int check_listen(struct krmsg_ctx *ctx, struct krmsg_listen *arg,
@@ -92,19 +109,11 @@ static void unreserve(struct krmsg_ctx *ctx, struct krmsg_listener *l)
 	krmsg_unlock(ctx);
 }
 
-static int start_listen(struct krmsg_ctx *ctx, struct krmsg_listener *l,
-			struct sockaddr_storage *sa)
+static int bind_and_listen(struct krmsg_ctx *ctx, struct rdma_cm_id *id,
+			   struct sockaddr_storage *sa, u32 backlog)
 {
-	struct rdma_cm_id *id;
 	int err;
 
-	id = rdma_create_id(current->nsproxy->net_ns, krmsg_cm_event, &l->kind,
-			    RDMA_PS_TCP, IB_QPT_RC);
-	if (IS_ERR(id))
-		return krmsg_fail(ctx, PTR_ERR(id), KRMSG_STAGE_MEMORY, 0, 0,
-				  "no connection manager id could be made");
-	/* after a failure the caller destroys it, without the mutex */
-	l->id = id;
 	err = rdma_bind_addr(id, (struct sockaddr *)sa);
 	if (err)
 		return krmsg_fail(ctx, err, KRMSG_STAGE_RESOLVE_ADDR, 0, 0,
@@ -112,7 +121,7 @@ static int start_listen(struct krmsg_ctx *ctx, struct krmsg_listener *l,
 				  err == -EADDRINUSE ?
 				  "somebody listens there already" :
 				  "no RDMA device has this address");
-	err = rdma_listen(id, l->backlog);
+	err = rdma_listen(id, backlog);
 	if (err)
 		return krmsg_fail(ctx, err, KRMSG_STAGE_CONNECT, 0, 0,
 				  "cannot listen on %pISpc%s", sa,
@@ -121,7 +130,22 @@ static int start_listen(struct krmsg_ctx *ctx, struct krmsg_listener *l,
 	return 0;
 }
 
+/* The id belongs to the listener from now on, unless its device is gone. */
+static int give_id(struct krmsg_listener *l, struct rdma_cm_id *id)
+{
+	int err = 0;
+
+	krmsg_lock(l->ctx);
+	if (l->removed)
+		err = -ENODEV;
+	else
+		l->id = id;
+	krmsg_unlock(l->ctx);
+	return err;
+}
+
 static int publish_listener(struct krmsg_ctx *ctx, struct krmsg_listener *l,
+			    struct rdma_cm_id *id, struct krmsg_listen *arg,
 			    struct sockaddr_storage *sa)
 {
 	int err;
@@ -133,7 +157,13 @@ static int publish_listener(struct krmsg_ctx *ctx, struct krmsg_listener *l,
 	err = krmsg_obj_add(ctx, &l->obj, KRMSG_OBJ_LISTENER);
 	if (err)
 		return err;
-	err = start_listen(ctx, l, sa);
+	err = bind_and_listen(ctx, id, sa, l->backlog);
+	if (!err) {
+		arg->out_listener = l->obj.id;
+		krmsg_addr_from_sa(&arg->out_addr,
+				   (struct sockaddr *)&id->route.addr.src_addr);
+		err = give_id(l, id);
+	}
 	if (err)
 		krmsg_obj_del(ctx, &l->obj);
 	else
@@ -171,19 +201,21 @@ int krmsg_listen(struct krmsg_ctx *ctx, struct krmsg_listen *arg)
 	err = reserve(ctx, l);
 	if (err)
 		goto put;
-	mutex_lock(&ctx->mutex);
-	err = publish_listener(ctx, l, &sa);
-	if (!err) {
-		arg->out_listener = l->obj.id;
-		krmsg_addr_from_sa(&arg->out_addr,
-				   (struct sockaddr *)&l->id->route.addr.src_addr);
+	id = rdma_create_id(current->nsproxy->net_ns, krmsg_cm_event, &l->kind,
+			    RDMA_PS_TCP, IB_QPT_RC);
+	if (IS_ERR(id)) {
+		err = krmsg_fail(ctx, PTR_ERR(id), KRMSG_STAGE_MEMORY, 0, 0,
+				 "no connection manager id could be made");
+		goto unreserve;
 	}
+	mutex_lock(&ctx->mutex);
+	err = publish_listener(ctx, l, id, arg, &sa);
 	mutex_unlock(&ctx->mutex);
 	if (!err)
 		return 0;
-	id = take_id(l);
-	if (id)
-		rdma_destroy_id(id);
+	/* its handler takes the mutex */
+	rdma_destroy_id(id);
+unreserve:
 	unreserve(ctx, l);
 put:
 	krmsg_owner_put(&l->own);
@@ -473,39 +505,26 @@ int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
  * krmsg_listener_removed() - the device that a listener is bound to goes away
  * @l: the listener; its id's handler is held
  *
- * The process is told by an event; the listener keeps its id until it is
- * closed.
+ * The process is told by an event; the listener keeps its id in the table until
+ * it is closed. Whoever takes l->id under the lock has its connection manager
+ * id destroyed: this function, or the close, which else waits for it.
  *
  * Return: 1 when the connection manager shall destroy the id, else 0.
  */
 int krmsg_listener_removed(struct krmsg_listener *l)
 {
 	struct krmsg_ctx *ctx = l->ctx;
-	const struct krmsg_event ev = {
-		.events = KRMSG_EV_CLOSED,
-		.error = -ENODEV,
-		.stage = KRMSG_STAGE_DEVICE,
-	};
-	const struct krmsg_rec rec = {
-		.type = KRMSG_REC_EVENT,
-		.endpoint = l->obj.id,
-		.user_data = l->user_data,
-		.result = ev.error,
-		.length = sizeof(ev),
-		.tag = ev.events,
-	};
+	bool ours;
 
-	if (!take_id(l))
-		return 0;
 	krmsg_lock(ctx);
-	/* paid from the backlog, which nobody needs any more */
-	if (!l->dead && !ctx->dead && l->unread < l->backlog) {
-		memcpy(krmsg_record(ctx, KRMSG_UNITS_CONNREQ, &l->own,
-				    KRMSG_NOTE_CONNREQ, &rec), &ev, sizeof(ev));
-		l->unread++;
-	}
+	ours = l->id;
+	l->id = NULL;
+	l->removed = true;
+	if (ours)
+		tell_removed(ctx, l);
 	krmsg_unlock(ctx);
-	return 1;
+	/* if it was ours, the listener may be gone from here on */
+	return ours;
 }
 
 /**
@@ -522,7 +541,10 @@ void krmsg_listener_close(struct krmsg_listener *l)
 	struct krmsg_ep *ep;
 
 	unreserve(ctx, l);
-	id = take_id(l);
+	krmsg_lock(ctx);
+	id = l->id;
+	l->id = NULL;
+	krmsg_unlock(ctx);
 	if (id)
 		rdma_destroy_id(id);
 	krmsg_lock(ctx);

@@ -99,7 +99,9 @@ int krmsg_pool_create(struct krmsg_ctx *ctx, struct krmsg_pool *arg)
 				  "the completion ring has no room for the pool's events");
 	}
 	mutex_lock(&ctx->mutex);
-	err = krmsg_obj_add(ctx, &p->obj, KRMSG_OBJ_POOL);
+	/* set before the pools are closed, which takes the mutex */
+	err = READ_ONCE(ctx->dead) ? -ESHUTDOWN :
+	      krmsg_obj_add(ctx, &p->obj, KRMSG_OBJ_POOL);
 	arg->out_pool = p->obj.id;
 	mutex_unlock(&ctx->mutex);
 	if (!err)
@@ -108,8 +110,10 @@ int krmsg_pool_create(struct krmsg_ctx *ctx, struct krmsg_pool *arg)
 	krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_EVENT);
 	krmsg_unlock(ctx);
 	krmsg_owner_put(&p->own);
-	return krmsg_fail(ctx, err, KRMSG_STAGE_MEMORY, 0, KRMSG_MAX_OBJS,
-			  "no id is left for a pool");
+	if (err == -ESHUTDOWN)
+		krmsg_fail(ctx, err, KRMSG_STAGE_NONE, 0, 0,
+			   "the context has ended");
+	return err;
 }
 
 /**
@@ -164,6 +168,7 @@ int krmsg_pool_close(struct krmsg_ctx *ctx, struct krmsg_pool_obj *p)
 	if (!p->evslot.unread)
 		krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_EVENT);
 	p->evslot.dead = true;
+	krmsg_event_drop(ctx, &p->evslot);
 	krmsg_unlock(ctx);
 	krmsg_owner_put(&p->own);
 	return 0;

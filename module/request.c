@@ -70,8 +70,10 @@ static void krmsg_end_silent(struct krmsg_ctx *ctx, struct krmsg_req *req)
 {
 	if (!req->early)
 		krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_RECORD);
-	if (ctx->sq_blocked)
+	if (ctx->sq_blocked) {
+		ctx->sq_retry = true;
 		ctx->published = true;
+	}
 }
 
 /**
@@ -521,6 +523,7 @@ int krmsg_submit(struct krmsg_ctx *ctx, u32 max, bool *more)
 		return -ESHUTDOWN;
 	}
 	ctx->sq_blocked = false;
+	ctx->sq_retry = false;
 	while (taken < max && taken < (u32)ready) {
 		*more = cost >= SUBMIT_SHARE;
 		if (*more)
@@ -534,6 +537,9 @@ int krmsg_submit(struct krmsg_ctx *ctx, u32 max, bool *more)
 		ctx->sq.head += n;
 	}
 	ctx->submitted += taken;
+	/* another thread may wait for room in the SQ */
+	if (taken && (u32)ready == ctx->sq.entries)
+		ctx->published = true;
 	if (taken)
 		/* pairs with the process's load: entries may be reused */
 		smp_store_release(&ctx->ring.hdr->sq_head, ctx->sq.head);

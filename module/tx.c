@@ -265,9 +265,7 @@ static bool add_large(struct krmsg_ep *ep, struct tx_frame *f,
 		return false;
 	if (!req->segs && krmsg_offer_plan(ep, req)) {
 		/* more keys than one message may take */
-		list_del_init(&req->node);
-		ep->nr_sends--;
-		krmsg_req_end(ep->ctx, req, -EMSGSIZE);
+		krmsg_tx_fail(ep, req, -EMSGSIZE);
 		return true;
 	}
 	if (!can_offer(ep, f) ||
@@ -510,6 +508,29 @@ void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc)
 	if (sb->fin && lane->lane == KRMSG_LANE_MESSAGE)
 		ep->fin_acked = true;
 	krmsg_ep_dirty(ep);
+}
+
+/**
+ * krmsg_tx_fail() - end a send that is in no frame
+ * @ep: the endpoint, locked
+ * @req: a request in ep->sendq
+ * @result: negative errno
+ *
+ * An ordered one waits for those before it, as if it had been sent.
+ */
+void krmsg_tx_fail(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
+{
+	list_del_init(&req->node);
+	if ((req->flags & KRMSG_SQE_UNORDERED) || list_empty(&ep->flight)) {
+		ep->nr_sends--;
+		krmsg_req_end(ep->ctx, req, result);
+		return;
+	}
+	req->state = KRMSG_R_FLYING;
+	req->result = result;
+	req->acked = true;
+	req->segs_done = req->segs;
+	list_add_tail(&req->node, &ep->flight);
 }
 
 static bool keys_dead(const struct krmsg_req *req)

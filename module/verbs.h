@@ -64,6 +64,7 @@ enum krmsg_note_kind {
 struct krmsg_evslot {
 	bool unread;
 	bool dead;			/* KRMSG_EV_CLOSED went out, or no promise */
+	bool held;			/* counted in ctx->held_events */
 	struct krmsg_event ev;		/* what waits, ev.events says whether */
 };
 
@@ -195,6 +196,8 @@ struct krmsg_listener {
 	u64 user_data;
 	u32 backlog;
 	bool dead;			/* ctx->lock */
+	bool removed;			/* its device is gone; ctx->lock */
+	bool tell_removed;		/* as soon as there is room; ctx->lock */
 	u32 pending;			/* requests not yet answered; ctx->lock */
 	u32 unread;			/* CONNREQ records; ctx->lock */
 	struct list_head reqs;		/* endpoints in REQUESTED; ctx->lock */
@@ -492,10 +495,11 @@ void krmsg_complete(struct krmsg_ctx *ctx, u32 id, u64 user_data, s32 result,
 		    u32 length, u64 tag);
 void *krmsg_record(struct krmsg_ctx *ctx, u32 units, struct krmsg_owner *own,
 		   enum krmsg_note_kind kind, const struct krmsg_rec *rec);
+void krmsg_event_drop(struct krmsg_ctx *ctx, struct krmsg_evslot *s);
 void krmsg_event(struct krmsg_ctx *ctx, struct krmsg_evslot *s, u32 id,
 		 u64 user_data, struct krmsg_owner *own);
 int krmsg_reap(struct krmsg_ctx *ctx);
-void krmsg_drop_notes(struct krmsg_ctx *ctx);
+bool krmsg_drop_notes(struct krmsg_ctx *ctx);
 void krmsg_lock(struct krmsg_ctx *ctx);
 void krmsg_unlock(struct krmsg_ctx *ctx);
 void krmsg_commit(struct krmsg_ctx *ctx);
@@ -538,7 +542,8 @@ void krmsg_ep_abort(struct krmsg_ep *ep, s32 error);
 void krmsg_ep_event(struct krmsg_ep *ep, u32 bits);
 void krmsg_ep_close_step(struct krmsg_ep *ep);
 void krmsg_ep_begin_close(struct krmsg_ep *ep, bool own);
-void krmsg_ep_end_work(struct work_struct *work);
+void krmsg_ep_end_queued(struct krmsg_ep *ep, s32 result);
+void krmsg_ep_give_space(struct krmsg_ep *ep, u32 spent);
 void krmsg_ep_end_accept(struct krmsg_ep *ep, int err, u32 ms);
 void krmsg_ep_flushed(struct krmsg_ep *ep);
 void krmsg_ep_set_limit(struct krmsg_ep *ep, u32 ms);
@@ -555,6 +560,9 @@ static inline void krmsg_ep_put(struct krmsg_ep *ep)
 {
 	krmsg_owner_put(&ep->own);
 }
+
+/* teardown.c */
+void krmsg_ep_end_work(struct work_struct *work);
 
 /* cm.c */
 int krmsg_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
@@ -620,6 +628,7 @@ int krmsg_tx_lane_hello(struct krmsg_ep *ep);
 int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack);
 int krmsg_tx_acks(struct krmsg_ep *ep, u32 ack,
 		  const struct krmsg_wire_acks *acks);
+void krmsg_tx_fail(struct krmsg_ep *ep, struct krmsg_req *req, s32 result);
 void krmsg_tx_maybe_end(struct krmsg_ep *ep, struct krmsg_req *req);
 void krmsg_tx_writable(struct krmsg_ep *ep);
 void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc);
@@ -657,6 +666,7 @@ void krmsg_pull_refuse_waiting(struct krmsg_ep *ep);
 /* enter.c */
 void krmsg_timers_exit(struct krmsg_ctx *ctx);
 void krmsg_ack_later(struct krmsg_ep *ep);
+void krmsg_watch_ring(struct krmsg_ctx *ctx);
 void krmsg_watch_credit(struct krmsg_ep *ep);
 
 #endif /* KRMSG_VERBS_H */

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The end of an endpoint: drain and destroy its lanes, free what they used,
+ * end each request that is left, and tell CLOSED last of all.
+ */
+#include "verbs.h"
+
+/* What a request that is left at the end is told. */
+static s32 rest_result(const struct krmsg_ep *ep, bool recv)
+{
+	if (ep->own_end)
+		return -ECONNABORTED;
+	if (ep->why.error)
+		return ep->why.error;
+	return recv ? -ENOTCONN : -EPIPE;
+}
+
+/* What the peer has acknowledged has succeeded: the keys are dead now. */
+static void end_flying(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
+{
+	if (req->result || req->acked)
+		result = req->result;
+	if (!result)
+		ep->stats.tx_messages++;
+	krmsg_req_end(ep->ctx, req, result);
+}
+
+/* End what is in flight. Returns units taken out of the peer's credit. */
+static u32 end_requests(struct krmsg_ep *ep)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+	s32 result = rest_result(ep, false);
+	struct krmsg_req *req, *tmp;
+	u32 i, spent = 0;
+
+	/* in the order in which they were sent, then those without one */
+	list_for_each_entry_safe(req, tmp, &ep->flight, node) {
+		list_del_init(&req->node);
+		end_flying(ep, req, result);
+	}
+	for (i = 0; i < ctx->nr_reqs; i++) {
+		req = &ctx->reqs[i];
+		if (req->state == KRMSG_R_FLYING && req->ep == ep)
+			end_flying(ep, req, result);
+	}
+	krmsg_ep_end_queued(ep, result);
+	result = rest_result(ep, true);
+	for (i = 0; i < KRMSG_WINDOW; i++) {
+		struct krmsg_rxmsg *m = &ep->rxmsg[i];
+
+		m->state = KRMSG_RX_FREE;
+		if (!m->req)
+			continue;
+		/* a RECV gave its own unit up when it was matched */
+		spent += m->req->opcode == KRMSG_OP_RECV;
+		krmsg_req_end(ctx, m->req, m->result ?: result);
+		m->req = NULL;
+	}
+	krmsg_bufq_flush(ctx, &ep->own_bufq, result);
+	return spent;
+}
+
+static void unlink_lists(struct krmsg_ep *ep)
+{
+	if (!list_empty(&ep->ack_node)) {
+		list_del_init(&ep->ack_node);
+		krmsg_ep_put(ep);
+	}
+	if (!list_empty(&ep->short_node)) {
+		list_del_init(&ep->short_node);
+		krmsg_ep_put(ep);
+	}
+}
+
+static void add_stats(struct krmsg_stats *to, const struct krmsg_stats *s)
+{
+	const u64 *from = (const u64 *)s;
+	u64 *sum = (u64 *)to;
+	u32 i;
+
+	for (i = 0; i < sizeof(*s) / sizeof(u64); i++)
+		sum[i] += from[i];
+}
+
+static void stop_lanes(struct krmsg_ep *ep)
+{
+	mutex_lock(&ep->mutex);
+	ep->torn = true;
+	mutex_unlock(&ep->mutex);
+	if (ep->data.id && ep->data.connected)
+		rdma_disconnect(ep->data.id);
+	if (ep->msg.id && ep->msg.connected)
+		rdma_disconnect(ep->msg.id);
+	krmsg_lane_drain(&ep->data);
+	krmsg_lane_drain(&ep->msg);
+	krmsg_lane_destroy_qp(&ep->data);
+	krmsg_lane_destroy_qp(&ep->msg);
+	/* nothing of these QPs may be left when their slots are freed */
+	krmsg_lock(ep->ctx);
+	krmsg_devcqs_empty(ep->ctx);
+	krmsg_unlock(ep->ctx);
+}
+
+static void free_lanes(struct krmsg_ep *ep)
+{
+	krmsg_offer_exit(ep);
+	krmsg_pull_exit(ep);
+	if (ep->dev) {
+		krmsg_lane_free(&ep->data);
+		krmsg_lane_free(&ep->msg);
+	}
+	if (ep->pd)
+		ib_dealloc_pd(ep->pd);
+	ep->pd = NULL;
+}
+
+/* All that the process sees of the end, when all the rest is done. */
+static void tell_end(struct krmsg_ep *ep)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+	u32 spent;
+
+	krmsg_lock(ctx);
+	unlink_lists(ep);
+	spent = end_requests(ep);
+	krmsg_ep_trigger(ep, KRMSG_T_DRAINED);
+	krmsg_ep_event(ep, KRMSG_EV_CLOSED);
+	krmsg_ep_give_space(ep, spent);
+	/* up to here a device that goes away waits for us */
+	list_del_init(&ep->node);
+	add_stats(&ctx->stats, &ep->stats);
+	ctx->nr_eps--;
+	wake_up_all(&ctx->unused);
+	krmsg_unlock(ctx);
+}
+
+static void destroy_ids(struct krmsg_ep *ep)
+{
+	if (ep->lane_port)
+		krmsg_session_net_put(ep->msg.id->route.addr.dev_addr.net);
+	if (ep->data.id)
+		rdma_destroy_id(ep->data.id);
+	if (ep->msg.id)
+		rdma_destroy_id(ep->msg.id);
+}
+
+/**
+ * krmsg_ep_end_work() - end an endpoint
+ * @work: its end_work
+ *
+ * Runs once. Waits until the device is done with everything, so that no buffer
+ * goes back to the process while it could still be written.
+ */
+void krmsg_ep_end_work(struct work_struct *work)
+{
+	struct krmsg_ep *ep = container_of(work, struct krmsg_ep, end_work);
+	struct krmsg_ctx *ctx = ep->ctx;
+
+	stop_lanes(ep);
+	if (cancel_delayed_work_sync(&ep->limit_work))
+		krmsg_ep_put(ep);
+	krmsg_session_del(ep);
+	krmsg_listener_forget(ep);
+	mutex_lock(&ctx->mutex);
+	if (ep->obj.id && ep->obj.type == KRMSG_OBJ_ENDPOINT)
+		krmsg_obj_del(ctx, &ep->obj);
+	mutex_lock(&ep->mutex);
+	free_lanes(ep);
+	mutex_unlock(&ep->mutex);
+	mutex_unlock(&ctx->mutex);
+	destroy_ids(ep);
+	tell_end(ep);
+	krmsg_ep_put(ep);
+}
