@@ -435,6 +435,46 @@ TEST(cancel_of_queued_sends)
 	mem_put(&m);
 }
 
+TEST(cancel_takes_a_send_first)
+{
+	struct pair_opt o = { .cb = { .credit_bytes = 8 * KIB } };
+	struct pair p;
+	struct mem m;
+	u32 i;
+
+	HINT("CANCEL: the oldest queued SEND with that user_data, else a RECV");
+	pair_init(&p, &o);
+	mem_get(&m, MEM_PLAIN, PAGE);
+	mem_register(&p.a, &m);
+	put_recv(&p.a, p.ea, 7, m.region, 0, 100);
+	for (i = 0; i < 20; i++)
+		put_send(&p.a, 0, p.ea, 100 + i, m.region, 0, 2000);
+	put_send(&p.a, 0, p.ea, 7, m.region, 0, 50);
+	submit(&p.a);
+	for (i = 0; i < 2; i++) {
+		struct got *g;
+
+		put(&p.a, KRMSG_OP_CANCEL, 0, p.ea, 8)->arg = 7;
+		submit(&p.a);
+		g = need_done(&p.a, 7, -ECANCELED);
+		/* The length tells which of them it was. */
+		EXPECT_EQ(i ? 100 : 50, g->r.length);
+		got_free(g);
+		done(&p.a, 8, 0);
+	}
+	put(&p.a, KRMSG_OP_CANCEL, 0, p.ea, 8)->arg = 7;
+	submit(&p.a);
+	done(&p.a, 8, -ENOENT);
+	for (i = 0; i < 20; i++)
+		got_free(need_type(&p.b, KRMSG_REC_MESSAGE, p.eb));
+	for (i = 0; i < 20; i++)
+		done(&p.a, 100 + i, 0);
+	need_no_records(&p.a);
+	mem_release(&p.a, &m);
+	pair_close(&p);
+	mem_put(&m);
+}
+
 FIXTURE(limit) {
 	struct pair p;
 	struct mem a, b;
