@@ -24,6 +24,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/timer.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
@@ -154,7 +155,9 @@ struct krmsg_region {
  * @sq_retry: there may be room now, which no record tells
  * @reap_more: krmsg_reap() has stopped before cq_head
  * @held_events: events that wait until an earlier one is consumed
- * @ack_timer: fires for ack_due
+ * @ack_timer: fires for ack_due, and to arm device CQs that were left unarmed
+ * @left_at: when the last spinning thread left with its records, in ns
+ * @quick: how often in a row one was back soon
  * @credit_timer: rereads cq_head for short_eps
  * @stats: of endpoints that are gone, and what belongs to none
  * @submitted: SQ entries taken
@@ -215,7 +218,9 @@ struct krmsg_ctx {
 	struct list_head ack_due;
 	struct list_head short_eps;
 	struct list_head devcqs;
-	struct hrtimer ack_timer;
+	struct timer_list ack_timer;
+	u64 left_at;
+	u32 quick;
 	struct hrtimer credit_timer;
 	struct krmsg_stats stats;
 	u64 submitted;

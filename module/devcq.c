@@ -47,7 +47,9 @@ static void devcq_handler(struct ib_cq *ibcq, void *arg)
 	struct krmsg_devcq *cq = arg;
 
 	WRITE_ONCE(cq->armed, false);
-	irq_poll_sched(&cq->iop);
+	/* a spinning thread polls, and sees to what is left when it leaves */
+	if (!test_bit(0, &cq->ctx->spinning))
+		irq_poll_sched(&cq->iop);
 }
 
 static void devcq_event(struct ib_event *ev, void *arg)

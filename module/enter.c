@@ -11,7 +11,10 @@
 
 #include "verbs.h"
 
-static enum hrtimer_restart ack_timer(struct hrtimer *t)
+#define QUICK_NS	(200 * NSEC_PER_USEC)
+#define QUICK_TIMES	16
+
+static void ack_timer(struct timer_list *t)
 {
 	struct krmsg_ctx *ctx = container_of(t, struct krmsg_ctx, ack_timer);
 	struct krmsg_ep *ep, *tmp;
@@ -25,14 +28,16 @@ static enum hrtimer_restart ack_timer(struct hrtimer *t)
 	}
 	krmsg_devcqs_arm(ctx);
 	krmsg_unlock(ctx);
-	return HRTIMER_NORESTART;
 }
 
+/*
+ * The next tick is soon enough for what nobody waits for, and costs nothing: to
+ * program a timer for each message would cost more than the message.
+ */
 static void start_ack_timer(struct krmsg_ctx *ctx)
 {
-	if (!hrtimer_is_queued(&ctx->ack_timer))
-		hrtimer_start(&ctx->ack_timer, ns_to_ktime(KRMSG_ACK_DELAY_NS),
-			      HRTIMER_MODE_REL_SOFT);
+	if (!timer_pending(&ctx->ack_timer))
+		mod_timer(&ctx->ack_timer, jiffies + 1);
 }
 
 /**
@@ -132,8 +137,7 @@ void krmsg_watch_credit(struct krmsg_ep *ep)
  */
 void krmsg_ctx_verbs_init(struct krmsg_ctx *ctx)
 {
-	hrtimer_init(&ctx->ack_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	ctx->ack_timer.function = ack_timer;
+	timer_setup(&ctx->ack_timer, ack_timer, 0);
 	hrtimer_init(&ctx->credit_timer, CLOCK_MONOTONIC,
 		     HRTIMER_MODE_REL_SOFT);
 	ctx->credit_timer.function = credit_timer;
@@ -145,7 +149,7 @@ void krmsg_ctx_verbs_init(struct krmsg_ctx *ctx)
  */
 void krmsg_timers_exit(struct krmsg_ctx *ctx)
 {
-	hrtimer_cancel(&ctx->ack_timer);
+	del_timer_sync(&ctx->ack_timer);
 	hrtimer_cancel(&ctx->credit_timer);
 }
 
@@ -217,16 +221,38 @@ static bool locked_step(struct enter *e, bool poll)
 	return done;
 }
 
+/*
+ * A spinning thread leaves with its records. The device has to be armed, for
+ * acknowledgements and credits must not depend on the process. But one that is
+ * always back soon would pay for notifications that nobody needs: for it, the
+ * next tick is early enough.
+ */
+static void leave_spin(struct krmsg_ctx *ctx)
+{
+	krmsg_lock(ctx);
+	ctx->left_at = ktime_get_mono_fast_ns();
+	if (ctx->quick >= QUICK_TIMES)
+		start_ack_timer(ctx);
+	else
+		krmsg_devcqs_arm(ctx);
+	krmsg_unlock(ctx);
+}
+
 /* Poll the device until records are there. Others that would spin sleep. */
 static bool spin(struct enter *e, u64 ns)
 {
 	struct krmsg_ctx *ctx = e->ctx;
-	u64 end = ktime_get_mono_fast_ns() + min_t(u64, ns, KRMSG_MAX_SPIN_NS);
+	u64 now = ktime_get_mono_fast_ns();
+	u64 end = now + min_t(u64, ns, KRMSG_MAX_SPIN_NS);
 	bool done;
 	u32 i = 0;
 
 	if (test_and_set_bit(0, &ctx->spinning))
 		return false;
+	if (now - ctx->left_at < QUICK_NS)
+		ctx->quick++;
+	else
+		ctx->quick = 0;
 	do {
 		done = locked_step(e, true);
 		if (done)
@@ -241,10 +267,7 @@ static bool spin(struct enter *e, u64 ns)
 	smp_mb__after_atomic();
 	if (done) {
 		ctx->spins++;
-		/* most likely the next one is on its way: arm a little later */
-		krmsg_lock(ctx);
-		start_ack_timer(ctx);
-		krmsg_unlock(ctx);
+		leave_spin(ctx);
 	}
 	return done;
 }
