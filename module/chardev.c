@@ -34,8 +34,8 @@ static int krmsg_file_release(struct inode *inode, struct file *file)
 }
 
 /*
- * Called with the mmap lock, inside which ctx->mutex may not be taken:
- * REGISTER takes them the other way round. A mapping keeps the file open, so
+ * Called with the mmap lock, inside which ctx->mutex may not be taken: those
+ * who hold the mutex may fault. A mapping keeps the file open, so
  * the context ends when the last descriptor and the last mapping are gone, or
  * by END, exit or exec before that.
  */

@@ -331,8 +331,7 @@ void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx);
 #define KRMSG_SLOT_SIZE		4096
 #define KRMSG_MAX_SPIN_NS	(10ULL * NSEC_PER_MSEC)
 
-extern struct workqueue_struct *krmsg_wq;
-/* ends and frees contexts: its work waits for work of krmsg_wq */
+/* ends and frees contexts: its work waits for that of the endpoints */
 extern struct workqueue_struct *krmsg_end_wq;
 
 #endif /* KRMSG_CONTEXT_H */

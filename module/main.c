@@ -11,7 +11,6 @@
 
 #define KRMSG_MINOR	243	/* of those for local use, 240 to 254 */
 
-struct workqueue_struct *krmsg_wq;
 struct workqueue_struct *krmsg_end_wq;
 
 static struct miscdevice krmsg_misc = {
@@ -31,15 +30,9 @@ static int __init krmsg_init(void)
 	 * Without WQ_MEM_RECLAIM: nothing that reclaims memory waits for krmsg,
 	 * and its work flushes queues of the RDMA core that have no rescuer.
 	 */
-	krmsg_wq = alloc_workqueue("krmsg", WQ_UNBOUND, 0);
-	if (!krmsg_wq)
-		return -ENOMEM;
-
 	krmsg_end_wq = alloc_workqueue("krmsg_end", WQ_UNBOUND, 0);
-	if (!krmsg_end_wq) {
-		err = -ENOMEM;
-		goto err_wq;
-	}
+	if (!krmsg_end_wq)
+		return -ENOMEM;
 
 	err = krmsg_verbs_init();
 	if (err)
@@ -58,8 +51,6 @@ err_verbs:
 	krmsg_verbs_exit();
 err_end_wq:
 	destroy_workqueue(krmsg_end_wq);
-err_wq:
-	destroy_workqueue(krmsg_wq);
 	return err;
 }
 
@@ -70,7 +61,6 @@ static void __exit krmsg_exit(void)
 	krmsg_ctx_wait_all();
 	krmsg_verbs_exit();
 	destroy_workqueue(krmsg_end_wq);
-	destroy_workqueue(krmsg_wq);
 	/* The last free_notifier() may still be on its way out. */
 	mmu_notifier_synchronize();
 }

@@ -27,6 +27,7 @@
  *              that is not mapped, or not writable where it must be
  *  ENOENT      the id names nothing (never existed, or is gone)
  *  EBADF       target_fd is not an open krmsg device
+ *  EACCES      mmap() of the rings with PROT_EXEC
  *  EPERM       the caller is not the process that opened the device
  *  ENOMEM      kernel memory is short, or RLIMIT_MEMLOCK would be exceeded
  *  ENOSPC      the completion ring has no room left to reserve, or an id table
