@@ -7,12 +7,13 @@
  * consumed records that a peer waits for.
  */
 #include <linux/poll.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 
 #include "verbs.h"
 
 #define QUICK_NS	(200 * NSEC_PER_USEC)
-#define QUICK_TIMES	16
+#define QUICK_TIMES	4
 
 static void ack_timer(struct timer_list *t)
 {
@@ -222,15 +223,37 @@ static bool locked_step(struct enter *e, bool poll)
 }
 
 /*
- * A spinning thread leaves with its records. The device has to be armed, for
- * acknowledgements and credits must not depend on the process. But one that is
- * always back soon would pay for notifications that nobody needs: for it, the
- * next tick is early enough.
+ * Become the thread that spins, before anything is submitted: its answer may be
+ * there at once. Others that would spin sleep.
  */
-static void leave_spin(struct krmsg_ctx *ctx)
+static bool begin_spin(struct krmsg_ctx *ctx, const struct krmsg_enter *arg)
 {
+	if (!(arg->flags & KRMSG_ENTER_SPIN) || !arg->spin_ns ||
+	    !arg->min_records || test_and_set_bit(0, &ctx->spinning))
+		return false;
+	if (local_clock() - ctx->left_at < QUICK_NS)
+		ctx->quick++;
+	else
+		ctx->quick = 0;
+	return true;
+}
+
+/*
+ * A thread stops spinning. The device has to be armed, for acknowledgements and
+ * credits must not depend on the process. But one that leaves with its records
+ * and is always back soon would pay for notifications that nobody needs: for
+ * it, the next tick is early enough.
+ */
+static void end_spin(struct krmsg_ctx *ctx, bool done)
+{
+	clear_bit(0, &ctx->spinning);
+	/* softirqs that saw the bit have left the work to us: look after it */
+	smp_mb__after_atomic();
+	if (!done)
+		return;		/* it arms before it sleeps */
+	ctx->spins++;
 	krmsg_lock(ctx);
-	ctx->left_at = ktime_get_mono_fast_ns();
+	ctx->left_at = local_clock();
 	if (ctx->quick >= QUICK_TIMES)
 		start_ack_timer(ctx);
 	else
@@ -238,38 +261,30 @@ static void leave_spin(struct krmsg_ctx *ctx)
 	krmsg_unlock(ctx);
 }
 
-/* Poll the device until records are there. Others that would spin sleep. */
-static bool spin(struct enter *e, u64 ns)
+/* To read the clock may cost as much as to poll: look only now and then. */
+static bool spun_enough(u32 rounds, u64 end, const ktime_t *deadline)
 {
-	struct krmsg_ctx *ctx = e->ctx;
-	u64 now = ktime_get_mono_fast_ns();
-	u64 end = now + min_t(u64, ns, KRMSG_MAX_SPIN_NS);
-	bool done;
+	if (rounds % 16)
+		return false;
+	if (local_clock() >= end || signal_pending(current))
+		return true;
+	return deadline && !(rounds % 64) && ktime_get() >= *deadline;
+}
+
+/* Poll the device until records are there. */
+static bool spin(struct enter *e, u64 ns, const ktime_t *deadline)
+{
+	u64 end = local_clock() + min_t(u64, ns, KRMSG_MAX_SPIN_NS);
 	u32 i = 0;
 
-	if (test_and_set_bit(0, &ctx->spinning))
-		return false;
-	if (now - ctx->left_at < QUICK_NS)
-		ctx->quick++;
-	else
-		ctx->quick = 0;
 	do {
-		done = locked_step(e, true);
-		if (done)
-			break;
+		if (locked_step(e, true))
+			return true;
 		cpu_relax();
 		if (need_resched())
 			cond_resched();
-	} while (++i % 4 || (ktime_get_mono_fast_ns() < end &&
-			     !signal_pending(current)));
-	clear_bit(0, &ctx->spinning);
-	/* softirqs that saw the bit have left the work to us: look after it */
-	smp_mb__after_atomic();
-	if (done) {
-		ctx->spins++;
-		leave_spin(ctx);
-	}
-	return done;
+	} while (!spun_enough(++i, end, deadline));
+	return false;
 }
 
 /* Arm the device and look once more. */
@@ -308,26 +323,23 @@ static int sleep_for(struct enter *e, ktime_t *deadline)
 	return err;
 }
 
-static int wait_records(struct enter *e, const struct krmsg_enter *arg)
+/* Submit, and wait as asked: first spinning, then sleeping. */
+static int run(struct enter *e, const struct krmsg_enter *arg)
 {
-	bool limited = arg->flags & KRMSG_ENTER_DEADLINE;
 	ktime_t deadline = ns_to_ktime(min_t(u64, arg->deadline_ns, KTIME_MAX));
-	int err;
+	ktime_t *limit = arg->flags & KRMSG_ENTER_DEADLINE ? &deadline : NULL;
+	bool spinner = begin_spin(e->ctx, arg);
+	bool done = locked_step(e, false);
 
-	if ((arg->flags & KRMSG_ENTER_SPIN) && arg->spin_ns) {
-		u64 ns = arg->spin_ns;
-		u64 now = ktime_get_ns();
-
-		if (limited)
-			ns = arg->deadline_ns > now ?
-			     min(ns, arg->deadline_ns - now) : 1;
-		if (spin(e, ns))
-			return 0;
+	if (spinner) {
+		done = done || spin(e, arg->spin_ns, limit);
+		end_spin(e->ctx, done);
 	}
-	if (limited && ktime_get() >= deadline)
+	if (done)
+		return 0;
+	if (limit && ktime_get() >= deadline)
 		return arm_step(e) ? 0 : -ETIME;
-	err = sleep_for(e, limited ? &deadline : NULL);
-	return err;
+	return sleep_for(e, limit);
 }
 
 static int check_enter(struct krmsg_ctx *ctx, const struct krmsg_enter *arg)
@@ -366,8 +378,7 @@ int krmsg_enter(struct krmsg_ctx *ctx, struct krmsg_enter *arg)
 
 	if (err)
 		return err;
-	if (!locked_step(&e, false))
-		err = wait_records(&e, arg);
+	err = run(&e, arg);
 	arg->out_submitted = e.submitted;
 	arg->out_records = e.records;
 	if (e.err)
