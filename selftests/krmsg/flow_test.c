@@ -109,7 +109,7 @@ TEST(no_room_for_credit)
 {
 	struct krmsg_ep_config cfg = { .credit_bytes = 32 * KIB };
 	struct krmsg_addr to, la = addr4(TEST_IP, 0);
-	u32 ids[64], n, b;
+	u32 ids[64], i, n, b;
 	struct ctx c, srv;
 	u16 port;
 
@@ -128,11 +128,11 @@ TEST(no_room_for_credit)
 	TEST_ERR_TEXT(c.fd, ENOSPC, "credit",
 		      _test_ioctl_connect(c.fd, &to, &cfg, NULL, 0, &ids[n]));
 	/* A closed one gives its part back. */
-	b = accept_open(&srv, NULL);
+	for (i = 0; i < n; i++)
+		accept_open(&srv, NULL);
 	got_free(need_event(&c, ids[0], KRMSG_EV_OPEN));
 	test_ioctl_close(c.fd, ids[0], KRMSG_CLOSE_ABORT);
 	got_free(need_event(&c, ids[0], KRMSG_EV_CLOSED));
-	got_free(need_event(&srv, b, KRMSG_EV_CLOSED));
 	test_ioctl_connect(c.fd, &to, &cfg, NULL, 0, &ids[0]);
 	ctx_close(&c);
 	ctx_close(&srv);
