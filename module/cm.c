@@ -313,8 +313,9 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		ep->why.private_len = rep.user_len;
 		memcpy(ep->why.private_data, user, rep.user_len);
 	}
-	/* a lane that comes too late for its session */
-	if (lane->lane == KRMSG_LANE_DATA && err == -ECONNREFUSED) {
+	/* too late for its session, or the peer ended before it had our RTU */
+	if (err == -ECONNREFUSED && (lane->lane == KRMSG_LANE_DATA ||
+				     ep->state >= KRMSG_S_HELLO)) {
 		err = -ECONNRESET;
 		stage = KRMSG_STAGE_TRANSFER;
 	}

@@ -271,6 +271,18 @@ static bool spun_enough(u32 rounds, u64 end, const ktime_t *deadline)
 	return deadline && !(rounds % 64) && ktime_get() >= *deadline;
 }
 
+/* Poll once. All else is looked at when something came, or now and then. */
+static bool spin_round(struct enter *e, bool all)
+{
+	bool done = false;
+
+	krmsg_lock(e->ctx);
+	if (krmsg_devcqs_poll(e->ctx) || all || e->more)
+		done = step(e);
+	krmsg_unlock(e->ctx);
+	return done;
+}
+
 /* Poll the device until records are there. */
 static bool spin(struct enter *e, u64 ns, const ktime_t *deadline)
 {
@@ -278,9 +290,8 @@ static bool spin(struct enter *e, u64 ns, const ktime_t *deadline)
 	u32 i = 0;
 
 	do {
-		if (locked_step(e, true))
+		if (spin_round(e, !(i % 16)))
 			return true;
-		cpu_relax();
 		if (need_resched())
 			cond_resched();
 	} while (!spun_enough(++i, end, deadline));
