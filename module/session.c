@@ -228,9 +228,12 @@ int krmsg_session_request(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	if (err) {
 		krmsg_cm_reject(id, err == -ESTALE ? KRMSG_REJ_SESSION :
 				KRMSG_REJ_DEVICE, 0, NULL, 0);
+		/* the manager's word for a peer that is gone is EINVAL */
 		if (err != -ESTALE) {
 			krmsg_lock(ctx);
-			krmsg_ep_fault(ep, err, KRMSG_STAGE_QP, NULL);
+			krmsg_ep_fault(ep, err == -EINVAL ? -ECONNRESET : err,
+				       err == -EINVAL ? KRMSG_STAGE_TRANSFER :
+				       KRMSG_STAGE_QP, NULL);
 			krmsg_unlock(ctx);
 		}
 	}
