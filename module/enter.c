@@ -292,6 +292,8 @@ static bool spin(struct enter *e, u64 ns, const ktime_t *deadline)
 	do {
 		if (spin_round(e, !(i % 16)))
 			return true;
+		/* let the device's own softirq have the CQ's lock */
+		cpu_relax();
 		if (need_resched())
 			cond_resched();
 	} while (!spun_enough(++i, end, deadline));
