@@ -107,7 +107,7 @@ int krmsg_cm_dial(struct krmsg_lane *lane, struct net *net,
 				 (struct sockaddr *)&to, RESOLVE_MS);
 }
 
-static u32 conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
+static void conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
 {
 	struct krmsg_dev *dev = lane->ep->dev;
 
@@ -121,7 +121,6 @@ static u32 conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
 		p->initiator_depth = min_t(u32, dev->max_init_rd_atom, U8_MAX);
 	}
 	rdma_set_ack_timeout(lane->id, ACK_TIMEOUT);
-	return 0;
 }
 
 /**
