@@ -138,7 +138,6 @@ struct krmsg_ctx *krmsg_ctx_create(void)
 	INIT_WORK(&ctx->free_work, krmsg_ctx_free_work);
 	init_completion(&ctx->ended);
 	spin_lock_init(&ctx->lock);
-	INIT_LIST_HEAD(&ctx->free_reqs);
 	INIT_LIST_HEAD(&ctx->eps);
 	INIT_LIST_HEAD(&ctx->dirty);
 	INIT_LIST_HEAD(&ctx->ack_due);

@@ -144,19 +144,21 @@ struct krmsg_region {
  * @cq: books of the completion ring
  * @reqs: preallocated requests
  * @nr_reqs: how many
- * @free_reqs: those that are free
+ * @free_reqs: those that are free, linked by next_free
  * @reqs_busy: those that are not
  * @dirty: endpoints with something to send after this batch
  * @ack_due: endpoints that owe an acknowledgement when the timer fires
  * @short_eps: endpoints whose peer is short of ring credit
  * @devcqs: device CQs
  * @published: records were published since the last wake
+ * @urgent: an endpoint of @dirty has a frame to send that cannot wait
  * @sq_blocked: an SQ entry waits for room
  * @sq_retry: there may be room now, which no record tells
  * @reap_more: krmsg_reap() has stopped before cq_head
  * @held_events: events that wait until an earlier one is consumed
  * @ack_timer: fires for ack_due, and to arm device CQs that were left unarmed
- * @left_at: when the last spinning thread left with its records, in ns
+ * @left_at: when the last spinning thread left with its records, in ns;
+ *	belongs to the thread that spins, as do @quick and @spins
  * @quick: how often in a row one was back soon
  * @credit_timer: rereads cq_head for short_eps
  * @stats: of endpoints that are gone, and what belongs to none
@@ -198,6 +200,7 @@ struct krmsg_ctx {
 	bool dead;
 	bool ready;
 	bool published;
+	bool urgent;
 	bool sq_blocked;
 	bool sq_retry;
 	bool reap_more;
@@ -212,7 +215,7 @@ struct krmsg_ctx {
 	struct krmsg_req *reqs;
 	u32 nr_reqs;
 	u32 reqs_busy;
-	struct list_head free_reqs;
+	struct krmsg_req *free_reqs;
 	struct list_head eps;
 	struct list_head dirty;
 	struct list_head ack_due;

@@ -28,6 +28,18 @@ static void show_tail(struct krmsg_ctx *ctx)
 		smp_store_release(&ctx->ring.hdr->cq_tail, ctx->cq.tail);
 }
 
+/* Show what was published, to sleepers as well. */
+static void tell(struct krmsg_ctx *ctx)
+{
+	if (!ctx->published)
+		return;
+	ctx->published = false;
+	show_tail(ctx);
+	if (wq_has_sleeper(&ctx->waitq))
+		wake_up_interruptible_poll(&ctx->waitq, EPOLLIN | EPOLLRDNORM |
+					   EPOLLOUT | EPOLLWRNORM);
+}
+
 /**
  * krmsg_commit() - make what has happened under the lock take effect
  * @ctx: the context, locked
@@ -48,13 +60,31 @@ void krmsg_commit(struct krmsg_ctx *ctx)
 		krmsg_tx_flush(ep);
 		krmsg_ep_put(ep);
 	}
-	if (!ctx->published)
-		return;
-	ctx->published = false;
-	show_tail(ctx);
-	if (wq_has_sleeper(&ctx->waitq))
-		wake_up_interruptible_poll(&ctx->waitq, EPOLLIN | EPOLLRDNORM |
-					   EPOLLOUT | EPOLLWRNORM);
+	ctx->urgent = false;
+	tell(ctx);
+}
+
+/**
+ * krmsg_commit_urgent() - krmsg_commit(), but only what cannot wait
+ * @ctx: the context, locked by a thread that spins
+ *
+ * Frames that must go are sent; to post receives again and to tell the peer
+ * what it does not wait for is left to the next krmsg_commit(), for which the
+ * caller must provide.
+ */
+void krmsg_commit_urgent(struct krmsg_ctx *ctx)
+{
+	struct krmsg_ep *ep;
+
+	lockdep_assert_held(&ctx->lock);
+	if (ctx->published)
+		show_tail(ctx);
+	while (ctx->urgent) {
+		ctx->urgent = false;
+		list_for_each_entry(ep, &ctx->dirty, dirty_node)
+			krmsg_tx_frames(ep);
+	}
+	tell(ctx);
 }
 
 /**
@@ -67,6 +97,17 @@ void krmsg_unlock(struct krmsg_ctx *ctx)
 	__releases(&ctx->lock)
 {
 	krmsg_commit(ctx);
+	spin_unlock_bh(&ctx->lock);
+}
+
+/**
+ * krmsg_unlock_urgent() - krmsg_unlock() with krmsg_commit_urgent()
+ * @ctx: the context, locked by a thread that spins
+ */
+void krmsg_unlock_urgent(struct krmsg_ctx *ctx)
+	__releases(&ctx->lock)
+{
+	krmsg_commit_urgent(ctx);
 	spin_unlock_bh(&ctx->lock);
 }
 

@@ -350,16 +350,39 @@ void krmsg_ep_disown(struct krmsg_ep *ep)
 	krmsg_unlock(ctx);
 }
 
+static void add_dirty(struct krmsg_ep *ep)
+{
+	if (!list_empty(&ep->dirty_node))
+		return;
+	krmsg_ep_get(ep);
+	list_add_tail(&ep->dirty_node, &ep->ctx->dirty);
+}
+
 /**
  * krmsg_ep_dirty() - an endpoint may have something to send
  * @ep: the endpoint, locked; krmsg_commit() flushes it
  */
 void krmsg_ep_dirty(struct krmsg_ep *ep)
 {
-	if (!list_empty(&ep->dirty_node))
-		return;
-	krmsg_ep_get(ep);
-	list_add_tail(&ep->dirty_node, &ep->ctx->dirty);
+	ep->ctx->urgent = true;
+	add_dirty(ep);
+}
+
+/**
+ * krmsg_ep_touched() - an endpoint has received, or its process has consumed
+ * @ep: the endpoint, locked; krmsg_commit() flushes it
+ *
+ * As krmsg_ep_dirty(), but what is to be told may have time until the next
+ * frame.
+ */
+void krmsg_ep_touched(struct krmsg_ep *ep)
+{
+	bool now;
+
+	krmsg_rx_owes(ep, &now);
+	if (now || krmsg_tx_pending(ep))
+		ep->ctx->urgent = true;
+	add_dirty(ep);
 }
 
 /**
@@ -647,6 +670,8 @@ void krmsg_eps_add_stats(struct krmsg_ctx *ctx, struct krmsg_counters *out)
 {
 	struct krmsg_ep *ep;
 
-	list_for_each_entry(ep, &ctx->eps, node)
+	list_for_each_entry(ep, &ctx->eps, node) {
+		krmsg_tx_take_acks(ep);
 		krmsg_add_stats(out, &ep->stats);
+	}
 }

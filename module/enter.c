@@ -27,6 +27,9 @@ static void ack_timer(struct timer_list *t)
 		krmsg_ep_dirty(ep);
 		krmsg_ep_put(ep);
 	}
+	/* what a spinning thread has left */
+	list_for_each_entry(ep, &ctx->dirty, dirty_node)
+		ep->ack_now = true;
 	krmsg_devcqs_arm(ctx);
 	krmsg_unlock(ctx);
 }
@@ -169,6 +172,7 @@ void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx)
 /* One ENTER under way. */
 struct enter {
 	struct krmsg_ctx *ctx;
+	bool spinner;
 	u32 to_submit;
 	u32 min;
 	u32 submitted;
@@ -177,11 +181,23 @@ struct enter {
 	int err;
 };
 
+static int submit(struct enter *e)
+{
+	int n;
+
+	if (e->submitted == e->to_submit)
+		return 0;
+	n = krmsg_submit(e->ctx, e->to_submit - e->submitted, &e->more);
+	if (n < 0)
+		return n;
+	e->submitted += n;
+	return 0;
+}
+
 /* Submit some of what is left and count records. True: no need to wait. */
 static bool step(struct enter *e)
 {
 	struct krmsg_ctx *ctx = e->ctx;
-	int n = 0;
 
 	e->more = false;
 	if (ctx->dead)
@@ -192,17 +208,24 @@ static bool step(struct enter *e)
 	if (e->err)
 		return true;
 	e->more = ctx->reap_more;
-	if (!e->more && e->submitted < e->to_submit) {
-		n = krmsg_submit(ctx, e->to_submit - e->submitted, &e->more);
-		if (n < 0) {
-			e->err = n;
-			return true;
-		}
-		e->submitted += n;
-	}
-	krmsg_commit(ctx);
+	if (!e->more)
+		e->err = submit(e);
+	if (e->err)
+		return true;
+	if (e->spinner)
+		krmsg_commit_urgent(ctx);
+	else
+		krmsg_commit(ctx);
 	e->records = krmsg_cq_records(&ctx->cq);
 	return e->records >= e->min && !e->more;
+}
+
+/* The part of step() that completions make worth while. */
+static bool see(struct enter *e)
+{
+	krmsg_commit_urgent(e->ctx);
+	e->records = krmsg_cq_records(&e->ctx->cq);
+	return e->records >= e->min;
 }
 
 /* The lock is let go after each share of a long queue. */
@@ -223,15 +246,28 @@ static bool locked_step(struct enter *e, bool poll)
 }
 
 /*
+ * A thread that spins sends first what it has to send; all else that submitting
+ * is about is done while the answer is on its way.
+ */
+static void send_first(struct enter *e)
+{
+	krmsg_lock(e->ctx);
+	if (!e->ctx->dead)
+		e->err = submit(e);
+	krmsg_unlock_urgent(e->ctx);
+}
+
+/*
  * Become the thread that spins, before anything is submitted: its answer may be
  * there at once. Others that would spin sleep.
  */
-static bool begin_spin(struct krmsg_ctx *ctx, const struct krmsg_enter *arg)
+static bool begin_spin(struct krmsg_ctx *ctx, const struct krmsg_enter *arg,
+		       u64 now)
 {
 	if (!(arg->flags & KRMSG_ENTER_SPIN) || !arg->spin_ns ||
 	    !arg->min_records || test_and_set_bit(0, &ctx->spinning))
 		return false;
-	if (local_clock() - ctx->left_at < QUICK_NS)
+	if (now - ctx->left_at < QUICK_NS)
 		ctx->quick++;
 	else
 		ctx->quick = 0;
@@ -246,18 +282,23 @@ static bool begin_spin(struct krmsg_ctx *ctx, const struct krmsg_enter *arg)
  */
 static void end_spin(struct krmsg_ctx *ctx, bool done)
 {
+	bool quick = ctx->quick >= QUICK_TIMES;
+
+	if (done) {
+		ctx->spins++;
+		ctx->left_at = local_clock();
+	}
 	clear_bit(0, &ctx->spinning);
 	/* softirqs that saw the bit have left the work to us: look after it */
 	smp_mb__after_atomic();
 	if (!done)
 		return;		/* it arms before it sleeps */
-	ctx->spins++;
-	krmsg_lock(ctx);
-	ctx->left_at = local_clock();
-	if (ctx->quick >= QUICK_TIMES)
+	if (quick) {
 		start_ack_timer(ctx);
-	else
-		krmsg_devcqs_arm(ctx);
+		return;
+	}
+	krmsg_lock(ctx);
+	krmsg_devcqs_arm(ctx);
 	krmsg_unlock(ctx);
 }
 
@@ -275,18 +316,23 @@ static bool spun_enough(u32 rounds, u64 end, const ktime_t *deadline)
 static bool spin_round(struct enter *e, bool all)
 {
 	bool done = false;
+	int n;
 
 	krmsg_lock(e->ctx);
-	if (krmsg_devcqs_poll(e->ctx) || all || e->more)
+	n = krmsg_devcqs_poll(e->ctx);
+	if (all || e->more)
 		done = step(e);
-	krmsg_unlock(e->ctx);
+	else if (n)
+		done = see(e);
+	if (all && !done)
+		krmsg_commit(e->ctx);
+	krmsg_unlock_urgent(e->ctx);
 	return done;
 }
 
 /* Poll the device until records are there. */
-static bool spin(struct enter *e, u64 ns, const ktime_t *deadline)
+static bool spin(struct enter *e, u64 end, const ktime_t *deadline)
 {
-	u64 end = local_clock() + min_t(u64, ns, KRMSG_MAX_SPIN_NS);
 	u32 i = 0;
 
 	do {
@@ -341,12 +387,20 @@ static int run(struct enter *e, const struct krmsg_enter *arg)
 {
 	ktime_t deadline = ns_to_ktime(min_t(u64, arg->deadline_ns, KTIME_MAX));
 	ktime_t *limit = arg->flags & KRMSG_ENTER_DEADLINE ? &deadline : NULL;
-	bool spinner = begin_spin(e->ctx, arg);
-	bool done = locked_step(e, false);
+	u64 now = local_clock();
+	bool done;
 
-	if (spinner) {
-		done = done || spin(e, arg->spin_ns, limit);
+	e->spinner = begin_spin(e->ctx, arg, now);
+	if (e->spinner) {
+		if (e->to_submit)
+			send_first(e);
+		done = e->err || spin(e, now + min_t(u64, arg->spin_ns,
+						     KRMSG_MAX_SPIN_NS),
+				       limit);
 		end_spin(e->ctx, done);
+		e->spinner = false;
+	} else {
+		done = locked_step(e, false);
 	}
 	if (done)
 		return 0;

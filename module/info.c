@@ -56,6 +56,7 @@ int krmsg_endpoint_counters(struct krmsg_ctx *ctx, struct krmsg_counters *arg)
 	krmsg_lock(ctx);
 	ep = find(ctx, arg->id);
 	if (ep) {
+		krmsg_tx_take_acks(ep);
 		krmsg_add_stats(arg, &ep->stats);
 		arg->out_endpoints = 1;
 		arg->out_requests = ep->nr_sends + ep->own_bufq.nr_bufs;

@@ -493,13 +493,66 @@ static int krmsg_copy_out(struct krmsg_call *call,
 	return 0;
 }
 
+/* Let the handler do it. Every failure gets a text, if only this one. */
+static int krmsg_call_handle(struct krmsg_call *call,
+			     const struct krmsg_op_ioctl *op)
+{
+	u32 seq = READ_ONCE(call->ctx->err_seq);
+	int err = op->handler(call);
+
+	if (err && READ_ONCE(call->ctx->err_seq) == seq)
+		krmsg_fail(call->ctx, err, KRMSG_STAGE_NONE, 0, 0,
+			   "%s failed with errno %d", op->name, -err);
+	return err;
+}
+
+/*
+ * ENTER is on the data path. Is it just the struct that we know, from the
+ * process that may? Whatever is wrong is found, and told, the general way.
+ */
+static bool krmsg_enter_in(struct krmsg_call *call,
+			   const struct krmsg_op_ioctl *op,
+			   const struct krmsg_enter __user *user)
+{
+	struct krmsg_ctx *ctx = call->ctx;
+	struct krmsg_enter *e = &call->arg.enter;
+
+	/* Pairs with krmsg_ctx_kill_locked(). */
+	if (smp_load_acquire(&ctx->dead))
+		return false;
+	/* Pairs with SETUP. */
+	if (!smp_load_acquire(&ctx->ready))
+		return false;
+	return current->mm == ctx->mm &&
+	       !copy_from_user(e, user, sizeof(*e)) &&
+	       e->size == sizeof(*e) && !(e->flags & ~op->flags);
+}
+
+static int krmsg_enter_out(const struct krmsg_call *call,
+			   const struct krmsg_op_ioctl *op,
+			   struct krmsg_enter __user *user)
+{
+	const struct krmsg_enter *e = &call->arg.enter;
+
+	/* both in one: to open user memory costs more than to copy */
+	if (copy_to_user(&user->out_submitted, &e->out_submitted,
+			 sizeof(e->out_submitted) + sizeof(e->out_records)))
+		return krmsg_fail(call->ctx, -EFAULT, KRMSG_STAGE_ARGUMENT,
+				  (uintptr_t)user, 0,
+				  "%s: the argument is not writable", op->name);
+	return 0;
+}
+
 static int krmsg_call_run(struct krmsg_call *call,
 			  const struct krmsg_op_ioctl *op, void __user *user)
 {
 	struct krmsg_ctx *ctx = call->ctx;
-	u32 size, seq;
+	u32 size;
 	int err;
 
+	if (op->handler == krmsg_do_enter && krmsg_enter_in(call, op, user))
+		return krmsg_call_handle(call, op) ?:
+		       krmsg_enter_out(call, op, user);
 	err = krmsg_check_state(ctx, op);
 	if (err)
 		return err;
@@ -515,15 +568,9 @@ static int krmsg_call_run(struct krmsg_call *call,
 			return err;
 	}
 
-	seq = READ_ONCE(ctx->err_seq);
-	err = op->handler(call);
-	if (err) {
-		/* Every failure has a text, if only this one. */
-		if (READ_ONCE(ctx->err_seq) == seq)
-			krmsg_fail(ctx, err, KRMSG_STAGE_NONE, 0, 0,
-				   "%s failed with errno %d", op->name, -err);
+	err = krmsg_call_handle(call, op);
+	if (err)
 		return err;
-	}
 
 	err = krmsg_copy_out(call, op, user, size);
 	if (err && op->undo) {

@@ -112,6 +112,8 @@ static int create_qp(struct krmsg_lane *lane)
 			.max_recv_wr = lane->nr_slots + 1,
 			.max_send_sge = data ? ep->dev->max_read_sge : 1,
 			.max_recv_sge = 1,
+			/* the device need not fetch what the queue holds */
+			.max_inline_data = data ? 0 : KRMSG_INLINE,
 		},
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
@@ -119,9 +121,16 @@ static int create_qp(struct krmsg_lane *lane)
 	int err;
 
 	err = rdma_create_qp(lane->id, ep->pd, &attr);
-	if (!err)
-		lane->qp = lane->id->qp;
-	return err;
+	if (err && attr.cap.max_inline_data) {
+		/* not each device can */
+		attr.cap.max_inline_data = 0;
+		err = rdma_create_qp(lane->id, ep->pd, &attr);
+	}
+	if (err)
+		return err;
+	lane->qp = lane->id->qp;
+	lane->max_inline = attr.cap.max_inline_data;
+	return 0;
 }
 
 /**

@@ -25,8 +25,10 @@ int krmsg_reqs_alloc(struct krmsg_ctx *ctx, u32 nr)
 	if (!ctx->reqs)
 		return -ENOMEM;
 	ctx->nr_reqs = nr;
-	for (i = 0; i < nr; i++)
-		list_add_tail(&ctx->reqs[i].node, &ctx->free_reqs);
+	for (i = nr; i--; ) {
+		ctx->reqs[i].next_free = ctx->free_reqs;
+		ctx->free_reqs = &ctx->reqs[i];
+	}
 	return 0;
 }
 
@@ -36,7 +38,7 @@ int krmsg_reqs_alloc(struct krmsg_ctx *ctx, u32 nr)
  */
 void krmsg_reqs_free(struct krmsg_ctx *ctx)
 {
-	INIT_LIST_HEAD(&ctx->free_reqs);
+	ctx->free_reqs = NULL;
 	kvfree(ctx->reqs);
 	ctx->reqs = NULL;
 }
@@ -61,7 +63,8 @@ void krmsg_req_free(struct krmsg_ctx *ctx, struct krmsg_req *req)
 {
 	drop_regions(ctx, req);
 	req->state = KRMSG_R_FREE;
-	list_add(&req->node, &ctx->free_reqs);
+	req->next_free = ctx->free_reqs;
+	ctx->free_reqs = req;
 	ctx->reqs_busy--;
 }
 
@@ -165,8 +168,11 @@ void krmsg_req_copy(const struct krmsg_req *req, void *to)
 			u32 in = offset_in_page(pos);
 			u32 n = min_t(u32, left, PAGE_SIZE - in);
 
-			memcpy_from_page(to, p->region->pages[pos >> PAGE_SHIFT],
-					 in, n);
+			char *from;
+
+			from = kmap_local_page(p->region->pages[pos >> PAGE_SHIFT]);
+			krmsg_copy(to, from + in, n);
+			kunmap_local(from);
 			to += n;
 			pos += n;
 			left -= n;
@@ -231,10 +237,9 @@ static int take_pieces(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 static struct krmsg_req *req_get(struct krmsg_ctx *ctx,
 				 const struct krmsg_op *op)
 {
-	struct krmsg_req *req;
+	struct krmsg_req *req = ctx->free_reqs;
 
-	req = list_first_entry(&ctx->free_reqs, struct krmsg_req, node);
-	list_del(&req->node);
+	ctx->free_reqs = req->next_free;
 	/* all but the pieces, which count as far as nr_pieces says */
 	memset(req, 0, offsetof(struct krmsg_req, piece));
 	ctx->reqs_busy++;
@@ -293,6 +298,8 @@ static int start_send(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		return ep->state == KRMSG_S_CLOSING ? -EPIPE : -ENOTCONN;
 	if (ep->fin_wanted || ep->closing)
 		return -EPIPE;
+	if (ep->nr_sends >= ep->cfg.max_sends)
+		krmsg_tx_take_acks(ep);
 	if (ep->nr_sends >= ep->cfg.max_sends)
 		return -EAGAIN;
 	err = take_pieces(ctx, op, req, false);
@@ -380,6 +387,8 @@ static int start_cancel(struct krmsg_ctx *ctx, const struct krmsg_op *op)
 	struct krmsg_req *r;
 	int err;
 
+	if (ep)
+		krmsg_tx_take_acks(ep);
 	r = ep ? find_queued(&ep->sendq, op->arg) : NULL;
 	if (r) {
 		list_del(&r->node);
@@ -467,7 +476,7 @@ static int submit_one(struct krmsg_ctx *ctx, u32 ready, u32 max, u32 *cost)
 	bool has_ext;
 	int err;
 
-	if (list_empty(&ctx->free_reqs) ||
+	if (!ctx->free_reqs ||
 	    !krmsg_cq_promise(&ctx->cq, KRMSG_UNITS_RECORD))
 		return -EAGAIN;
 	copy_entry(&sqe, &ctx->ring.sqes[ctx->sq.head & mask]);

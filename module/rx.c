@@ -33,9 +33,12 @@ static void publish_inline(struct krmsg_ep *ep, u8 flags, u64 tag,
 	};
 	u32 units = krmsg_units_inline(length);
 	u8 *to = message_record(ep, units, &rec);
+	u32 rest;
 
-	memcpy(to, payload, length);
-	memset(to + length, 0, (units - 1) * KRMSG_UNIT - length);
+	krmsg_copy(to, payload, length);
+	rest = (units - 1) * KRMSG_UNIT - length;
+	if (rest)
+		memset(to + length, 0, rest);
 	ep->stats.rx_copied += length;
 }
 
@@ -411,7 +414,7 @@ void krmsg_rx_recv(struct ib_cq *cq, struct ib_wc *wc)
 	}
 	if (!slot->stashed)
 		krmsg_slot_done(slot);
-	krmsg_ep_dirty(ep);
+	krmsg_ep_touched(ep);
 }
 
 /**
@@ -441,7 +444,7 @@ void krmsg_rx_popped(struct krmsg_ctx *ctx, struct krmsg_owner *own,
 	krmsg_cq_promise(&ctx->cq, note->units);
 	krmsg_grant_give(&ep->credit_grant, note->units);
 	if (!ctx->dead)
-		krmsg_ep_dirty(ep);
+		krmsg_ep_touched(ep);
 }
 
 /**

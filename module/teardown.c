@@ -33,6 +33,7 @@ static u32 end_requests(struct krmsg_ep *ep)
 	struct krmsg_req *req, *tmp;
 	u32 i, spent = 0;
 
+	krmsg_tx_take_acks(ep);
 	/* in the order in which they were sent, then those without one */
 	list_for_each_entry_safe(req, tmp, &ep->flight, node) {
 		list_del_init(&req->node);

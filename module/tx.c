@@ -64,8 +64,13 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 		wr.send_flags = IB_SEND_SIGNALED;
 		lane->wr_signaled = lane->wr_posted + wrs;
 	}
-	ib_dma_sync_single_for_device(ep->dev->ib, f->sb->dma, len,
-				      DMA_TO_DEVICE);
+	if (len <= lane->max_inline) {
+		wr.send_flags |= IB_SEND_INLINE;
+		sge.addr = (uintptr_t)f->sb->mem;
+	} else {
+		ib_dma_sync_single_for_device(ep->dev->ib, f->sb->dma, len,
+					      DMA_TO_DEVICE);
+	}
 	f->sb->index = lane->sb_posted;
 	f->sb->wr_end = lane->wr_posted + wrs;
 	f->sb->fin = f->fin;
@@ -78,6 +83,11 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 	lane->sb_posted++;
 	if (++lane->sb_next == lane->nr_sbufs)
 		lane->sb_next = 0;
+	/* what was sent inline is free again: the next frame finds it cached */
+	if (wr.send_flags & IB_SEND_INLINE) {
+		swap(f->sb->mem, next_sbuf(lane)->mem);
+		swap(f->sb->dma, next_sbuf(lane)->dma);
+	}
 	ep->stats.tx_frames++;
 	return 0;
 }
@@ -155,6 +165,12 @@ static void stall(struct krmsg_ep *ep)
 	ep->stalled = true;
 }
 
+/* Is there more to do when it is acknowledged than to forget it? */
+static bool is_loud(const struct krmsg_req *req)
+{
+	return !(req->flags & KRMSG_SQE_QUIET) || req->segs;
+}
+
 static void start_flight(struct krmsg_ep *ep, struct krmsg_req *req)
 {
 	list_del_init(&req->node);
@@ -164,6 +180,7 @@ static void start_flight(struct krmsg_ep *ep, struct krmsg_req *req)
 	req->state = KRMSG_R_FLYING;
 	krmsg_seqwin_push(&ep->tx, req->seq);
 	ep->inflight[req->seq % KRMSG_WINDOW] = req;
+	ep->nr_loud += is_loud(req);
 	ep->stats.tx_items++;
 	ep->stalled = false;
 }
@@ -301,6 +318,8 @@ static void add_messages(struct krmsg_ep *ep, struct tx_frame *f)
 	bool loud, early;
 
 	list_for_each_entry_safe(req, tmp, &ep->sendq, node) {
+		if (krmsg_seqwin_full(&ep->tx))
+			krmsg_tx_take_acks(ep);
 		if (krmsg_seqwin_full(&ep->tx)) {
 			stall(ep);
 			break;
@@ -397,6 +416,19 @@ static void frame_start(struct krmsg_ep *ep, struct tx_frame *f)
 	krmsg_frame_begin(&f->b, f->sb->mem, ep->frame_size);
 }
 
+/**
+ * krmsg_tx_pending() - may there be items for a frame?
+ * @ep: the endpoint, locked
+ *
+ * Return: false when only a header could be sent.
+ */
+bool krmsg_tx_pending(const struct krmsg_ep *ep)
+{
+	return !list_empty(&ep->sendq) || !list_empty(&ep->dones) ||
+	       !list_empty(&ep->offering) || !list_empty(&ep->pulls) ||
+	       ep->fin_wanted || ep->lane_request || ep->acks_untold;
+}
+
 /* Build and post one frame. False when there is nothing (more) to send. */
 static bool tx_one(struct krmsg_ep *ep)
 {
@@ -446,7 +478,7 @@ static bool tx_one(struct krmsg_ep *ep)
 	if (tx_post(lane, &f, frame_header(ep, &f, flags)))
 		return false;
 	header_told(ep);
-	return items;
+	return items && krmsg_tx_pending(ep);
 }
 
 /**
@@ -463,19 +495,29 @@ void krmsg_tx_writable(struct krmsg_ep *ep)
 }
 
 /**
- * krmsg_tx_flush() - send what is pending for an endpoint
+ * krmsg_tx_frames() - send the frames that are pending for an endpoint
  * @ep: the endpoint, locked
- *
- * Frames leave before receive slots are posted again, which costs latency.
  */
-void krmsg_tx_flush(struct krmsg_ep *ep)
+void krmsg_tx_frames(struct krmsg_ep *ep)
 {
 	if (!ep->msg.ready || !krmsg_state_live(ep->state))
 		return;
 	krmsg_pull_pump(ep);
 	while (krmsg_state_live(ep->state) && tx_one(ep))
 		;
-	if (!krmsg_state_live(ep->state))
+}
+
+/**
+ * krmsg_tx_flush() - send what is pending for an endpoint, and tidy up
+ * @ep: the endpoint, locked
+ *
+ * Frames leave before receive slots are posted again, which costs latency.
+ */
+void krmsg_tx_flush(struct krmsg_ep *ep)
+{
+	krmsg_tx_take_acks(ep);
+	krmsg_tx_frames(ep);
+	if (!ep->msg.ready || !krmsg_state_live(ep->state))
 		return;
 	if (krmsg_lane_repost(&ep->msg, false)) {
 		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
@@ -507,7 +549,7 @@ void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc)
 	lane->wr_retired = sb->wr_end;
 	if (sb->fin && lane->lane == KRMSG_LANE_MESSAGE)
 		ep->fin_acked = true;
-	krmsg_ep_dirty(ep);
+	krmsg_ep_touched(ep);
 }
 
 /**
@@ -543,8 +585,10 @@ static void end_send(struct krmsg_ep *ep, struct krmsg_req *req)
 	if (ep->inflight[req->seq % KRMSG_WINDOW] == req)
 		ep->inflight[req->seq % KRMSG_WINDOW] = NULL;
 	list_del_init(&req->node);
-	list_del_init(&req->offer);
+	if (!list_empty(&req->offer))
+		list_del_init(&req->offer);
 	ep->nr_sends--;
+	ep->nr_loud -= is_loud(req);
 	if (!req->result)
 		ep->stats.tx_messages++;
 	krmsg_req_end(ep->ctx, req, req->result);
@@ -587,22 +631,11 @@ static int ack_one(struct krmsg_ep *ep, u32 seq)
 	return 0;
 }
 
-/**
- * krmsg_tx_ack() - the peer has delivered all before a sequence
- * @ep: the endpoint, locked
- * @ack: the sequence
- *
- * Return: 0 or -EPROTO.
- */
-int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack)
+static int take_acks(struct krmsg_ep *ep, u32 ack)
 {
 	u32 seq;
 	int err;
 
-	if (!krmsg_seqwin_ack_ok(&ep->tx, ack))
-		return -EPROTO;
-	if (!krmsg_seqwin_ack_new(&ep->tx, ack))
-		return 0;
 	for (seq = ep->tx.base; seq != ack; seq++) {
 		err = ack_one(ep, seq);
 		if (err)
@@ -612,6 +645,46 @@ int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack)
 	while (ep->tx.base != ack && krmsg_seqwin_slide(&ep->tx))
 		;
 	return 0;
+}
+
+/**
+ * krmsg_tx_take_acks() - act on what krmsg_tx_ack() has left for later
+ * @ep: the endpoint, locked
+ */
+void krmsg_tx_take_acks(struct krmsg_ep *ep)
+{
+	if (!ep->ack_left)
+		return;
+	ep->ack_left = false;
+	if (take_acks(ep, ep->ack_seen))
+		krmsg_ep_fault(ep, -EPROTO, KRMSG_STAGE_TRANSFER, NULL);
+}
+
+/**
+ * krmsg_tx_ack() - the peer has delivered all before a sequence
+ * @ep: the endpoint, locked
+ * @ack: the sequence
+ *
+ * While nobody waits for it, it is only remembered: to forget the messages can
+ * wait until the endpoint is flushed.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack)
+{
+	if (!krmsg_seqwin_ack_ok(&ep->tx, ack))
+		return -EPROTO;
+	if (!krmsg_seqwin_ack_new(&ep->tx, ack))
+		return 0;
+	if (!ep->nr_loud && list_empty(&ep->sendq) && !ep->fin_wanted) {
+		/* an older one changes nothing */
+		if (!ep->ack_left || (s32)(ack - ep->ack_seen) > 0)
+			ep->ack_seen = ack;
+		ep->ack_left = true;
+		return 0;
+	}
+	ep->ack_left = false;
+	return take_acks(ep, ack);
 }
 
 /**
@@ -628,6 +701,7 @@ int krmsg_tx_acks(struct krmsg_ep *ep, u32 ack,
 	u32 i;
 	int err;
 
+	krmsg_tx_take_acks(ep);
 	for (i = 0; i < KRMSG_WINDOW; i++) {
 		if (!(le64_to_cpu(acks->bits[i / 64]) >> (i % 64) & 1))
 			continue;

@@ -30,6 +30,7 @@
 #define KRMSG_READS		128	/* READs in the data lane's queue */
 #define KRMSG_READ_SGE		32
 #define KRMSG_WC_BATCH		16
+#define KRMSG_INLINE		256	/* bytes of a frame, in the send queue */
 #define KRMSG_MIN_CREDIT	(8U << 10)
 #define KRMSG_DEF_MAX_SENDS	1024
 #define KRMSG_DEF_CONNECT_MS	5000
@@ -130,7 +131,8 @@ enum krmsg_req_state {
 
 /*
  * A request that was taken from the SQ; all ctx->lock
- * @node: free list, sendq, flight, bufq
+ * @node: sendq, flight, bufq
+ * @next_free: in ctx->free_reqs
  * @ep: SEND, ANSWER: the endpoint
  * @offer: entry in ep->offering while segments are left to offer
  * @target: id as given, for the record
@@ -144,6 +146,7 @@ enum krmsg_req_state {
  */
 struct krmsg_req {
 	struct list_head node;
+	struct krmsg_req *next_free;
 	struct list_head offer;
 	struct krmsg_ep *ep;
 	u8 opcode;
@@ -248,6 +251,7 @@ struct krmsg_drain {
  * @nr_slots: receive slots
  * @repost: slots to post again; ctx->lock
  * @sq_size: work requests the send queue takes, without drain marker
+ * @max_inline: bytes of a frame that a work request can hold itself
  * @wr_posted: work requests posted; ctx->lock
  * @wr_retired: of these, known to be complete; ctx->lock
  * @wr_signaled: wr_posted at the last signalled one; ctx->lock
@@ -273,6 +277,7 @@ struct krmsg_lane {
 	struct krmsg_slot *repost;
 	u32 nr_repost;
 	u32 sq_size;
+	u32 max_inline;
 	u32 wr_posted;
 	u32 wr_retired;
 	u32 wr_signaled;
@@ -411,6 +416,9 @@ struct krmsg_ep {
 	/* sending */
 	struct list_head sendq;
 	u32 nr_sends;				/* queued and in flight */
+	u32 nr_loud;				/* in flight, end in more than silence */
+	bool ack_left;				/* ack_seen is to be acted on */
+	u32 ack_seen;				/* the peer has all before this */
 	u32 eager;
 	u32 frame_size;
 	u32 peer_slots;
@@ -501,7 +509,9 @@ int krmsg_reap(struct krmsg_ctx *ctx);
 bool krmsg_drop_notes(struct krmsg_ctx *ctx);
 void krmsg_lock(struct krmsg_ctx *ctx);
 void krmsg_unlock(struct krmsg_ctx *ctx);
+void krmsg_unlock_urgent(struct krmsg_ctx *ctx);
 void krmsg_commit(struct krmsg_ctx *ctx);
+void krmsg_commit_urgent(struct krmsg_ctx *ctx);
 void krmsg_owner_init(struct krmsg_owner *own,
 		      void (*popped)(struct krmsg_ctx *ctx,
 				     struct krmsg_owner *own,
@@ -548,6 +558,7 @@ void krmsg_ep_flushed(struct krmsg_ep *ep);
 void krmsg_ep_set_limit(struct krmsg_ep *ep, u32 ms);
 void krmsg_ep_open(struct krmsg_ep *ep);
 void krmsg_ep_dirty(struct krmsg_ep *ep);
+void krmsg_ep_touched(struct krmsg_ep *ep);
 int krmsg_ep_attach(struct krmsg_ep *ep);
 void krmsg_eps_add_stats(struct krmsg_ctx *ctx, struct krmsg_counters *out);
 static inline void krmsg_ep_get(struct krmsg_ep *ep)
@@ -622,8 +633,11 @@ bool krmsg_wc_failed(struct krmsg_lane *lane, const struct ib_wc *wc);
 
 /* tx.c */
 void krmsg_tx_flush(struct krmsg_ep *ep);
+void krmsg_tx_frames(struct krmsg_ep *ep);
+bool krmsg_tx_pending(const struct krmsg_ep *ep);
 int krmsg_tx_hello(struct krmsg_ep *ep);
 int krmsg_tx_lane_hello(struct krmsg_ep *ep);
+void krmsg_tx_take_acks(struct krmsg_ep *ep);
 int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack);
 int krmsg_tx_acks(struct krmsg_ep *ep, u32 ack,
 		  const struct krmsg_wire_acks *acks);
