@@ -379,9 +379,10 @@ void krmsg_ep_touched(struct krmsg_ep *ep)
 {
 	bool now;
 
-	krmsg_rx_owes(ep, &now);
-	if (now || krmsg_tx_pending(ep))
-		ep->ctx->urgent = true;
+	if (!ep->ctx->urgent) {
+		krmsg_rx_owes(ep, &now);
+		ep->ctx->urgent = now || krmsg_tx_pending(ep);
+	}
 	add_dirty(ep);
 }
 

@@ -15,7 +15,6 @@
 #include <linux/string.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
-#include <linux/compiler.h>
 #include <linux/nospec.h>
 #include <asm/byteorder.h>
 
@@ -65,34 +64,5 @@ typedef int32_t s32;
 #endif /* __KERNEL__ */
 
 #include <linux/krmsg.h>
-
-/**
- * krmsg_copy() - copy the bytes of a small message
- * @to: where to, not overlapping
- * @from: where from
- * @n: how many
- *
- * A loop of words for few of them: to start a string instruction takes longer
- * than the copy.
- */
-static inline void krmsg_copy(void *to, const void *from, u32 n)
-{
-	const u8 *f = from;
-	u8 *t = to;
-	u64 word;
-
-	if (n > 128) {
-		memcpy(to, from, n);
-		return;
-	}
-	for (; n >= sizeof(word); n -= sizeof(word)) {
-		memcpy(&word, f, sizeof(word));
-		memcpy(t, &word, sizeof(word));
-		f += sizeof(word);
-		t += sizeof(word);
-	}
-	if (n)
-		memcpy(t, f, n);
-}
 
 #endif /* KRMSG_PURE_H */
