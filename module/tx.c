@@ -572,6 +572,7 @@ void krmsg_tx_fail(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
 	req->result = result;
 	req->acked = true;
 	req->segs_done = req->segs;
+	ep->nr_loud += is_loud(req);
 	list_add_tail(&req->node, &ep->flight);
 }
 
