@@ -443,18 +443,14 @@ void krmsg_obj_del(struct krmsg_ctx *ctx, struct krmsg_obj *obj)
  */
 struct krmsg_obj *krmsg_obj_find(struct krmsg_ctx *ctx, u32 id, u8 type)
 {
-	struct krmsg_obj **hint = &ctx->hint[type];
-	struct krmsg_obj *obj = *hint;
+	struct krmsg_obj *obj;
 
 	lockdep_assert_held(&ctx->lock);
 
-	/* most requests name the same endpoint and region as the last one */
-	if (obj && obj->id == id)
-		return obj;
 	obj = xa_load(&ctx->objs, id & U16_MAX);
 	if (!obj || !id || obj->id != id || obj->type != type)
 		return NULL;
-	*hint = obj;
+	ctx->hint[type] = obj;
 	return obj;
 }
 

@@ -270,6 +270,15 @@ int krmsg_ctx_setup(struct krmsg_ctx *ctx, struct krmsg_setup *arg);
 int krmsg_obj_add(struct krmsg_ctx *ctx, struct krmsg_obj *obj, u8 type);
 void krmsg_obj_del(struct krmsg_ctx *ctx, struct krmsg_obj *obj);
 struct krmsg_obj *krmsg_obj_find(struct krmsg_ctx *ctx, u32 id, u8 type);
+/* most requests name the same endpoint and region as the last one */
+static inline struct krmsg_obj *krmsg_obj_find_hint(struct krmsg_ctx *ctx,
+						    u32 id, u8 type)
+{
+	struct krmsg_obj *obj = ctx->hint[type];
+
+	return obj && obj->id == id ? obj : krmsg_obj_find(ctx, id, type);
+}
+
 void krmsg_ctx_wait_all(void);
 void krmsg_ctx_counters(struct krmsg_ctx *ctx, struct krmsg_counters *out);
 void krmsg_totals(struct krmsg_counters *out);

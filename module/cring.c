@@ -8,19 +8,6 @@
 
 #define REAP_SHARE	2048	/* records seen while the lock is held once */
 
-/**
- * krmsg_lock() - enter a context's data path
- * @ctx: the context
- *
- * Bottom halves are off until krmsg_unlock(). May be called from a process and
- * from a softirq.
- */
-void krmsg_lock(struct krmsg_ctx *ctx)
-	__acquires(&ctx->lock)
-{
-	spin_lock_bh(&ctx->lock);
-}
-
 static void show_tail(struct krmsg_ctx *ctx)
 {
 	if (ctx->ready && ctx->ring.hdr->cq_tail != ctx->cq.tail)

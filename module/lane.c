@@ -227,19 +227,6 @@ int krmsg_lane_repost(struct krmsg_lane *lane, bool all)
 	return 0;
 }
 
-/**
- * krmsg_slot_done() - a slot's frame has been taken in
- * @slot: the slot; its context is locked
- */
-void krmsg_slot_done(struct krmsg_slot *slot)
-{
-	struct krmsg_lane *lane = slot->lane;
-
-	slot->next = lane->repost;
-	lane->repost = slot;
-	lane->nr_repost++;
-}
-
 static s32 wc_errno(enum ib_wc_status status)
 {
 	switch (status) {
@@ -260,23 +247,19 @@ static s32 wc_errno(enum ib_wc_status status)
 }
 
 /**
- * krmsg_wc_failed() - look at the status of a completion
+ * krmsg_wc_error() - end an endpoint of which a completion has failed
  * @lane: where it came from; its context is locked
  * @wc: the completion
  *
- * Return: true when it failed; the endpoint then ends. A flushed one is mostly
- * the echo of another failure, or of the end.
+ * A flushed one is mostly the echo of another failure, or of the end.
  */
-bool krmsg_wc_failed(struct krmsg_lane *lane, const struct ib_wc *wc)
+void krmsg_wc_error(struct krmsg_lane *lane, const struct ib_wc *wc)
 {
-	if (likely(wc->status == IB_WC_SUCCESS))
-		return false;
 	if (wc->status != IB_WC_WR_FLUSH_ERR)
 		krmsg_ep_fault(lane->ep, wc_errno(wc->status),
 			       KRMSG_STAGE_TRANSFER, wc);
 	else
 		krmsg_ep_flushed(lane->ep);
-	return true;
 }
 
 static void drain_done(struct ib_cq *cq, struct ib_wc *wc)

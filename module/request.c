@@ -211,7 +211,7 @@ static int take_pieces(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		struct krmsg_obj *obj;
 		struct krmsg_region *r;
 
-		obj = krmsg_obj_find(ctx, p->region, KRMSG_OBJ_REGION);
+		obj = krmsg_obj_find_hint(ctx, p->region, KRMSG_OBJ_REGION);
 		r = container_of(obj, struct krmsg_region, obj);
 		if (!obj || r->dead) {
 			drop_regions(ctx, req);
@@ -253,7 +253,8 @@ static struct krmsg_req *req_get(struct krmsg_ctx *ctx,
 
 static struct krmsg_ep *find_ep(struct krmsg_ctx *ctx, u32 id)
 {
-	struct krmsg_obj *obj = krmsg_obj_find(ctx, id, KRMSG_OBJ_ENDPOINT);
+	struct krmsg_obj *obj = krmsg_obj_find_hint(ctx, id,
+						    KRMSG_OBJ_ENDPOINT);
 
 	return obj ? container_of(obj, struct krmsg_ep, obj) : NULL;
 }

@@ -502,7 +502,8 @@ void krmsg_tx_frames(struct krmsg_ep *ep)
 {
 	if (!ep->msg.ready || !krmsg_state_live(ep->state))
 		return;
-	krmsg_pull_pump(ep);
+	if (!list_empty(&ep->pulls))
+		krmsg_pull_pump(ep);
 	while (krmsg_state_live(ep->state) && tx_one(ep))
 		;
 }

@@ -498,6 +498,19 @@ void krmsg_devcqs_empty(struct krmsg_ctx *ctx);
 void krmsg_devcqs_arm(struct krmsg_ctx *ctx);
 
 /* cring.c: records */
+/**
+ * krmsg_lock() - enter a context's data path
+ * @ctx: the context
+ *
+ * Bottom halves are off until krmsg_unlock(). May be called from a process and
+ * from a softirq.
+ */
+static inline void krmsg_lock(struct krmsg_ctx *ctx)
+	__acquires(&ctx->lock)
+{
+	spin_lock_bh(&ctx->lock);
+}
+
 void krmsg_complete(struct krmsg_ctx *ctx, u32 id, u64 user_data, s32 result,
 		    u32 length, u64 tag);
 void *krmsg_record(struct krmsg_ctx *ctx, u32 units, struct krmsg_owner *own,
@@ -507,9 +520,8 @@ void krmsg_event(struct krmsg_ctx *ctx, struct krmsg_evslot *s, u32 id,
 		 u64 user_data, struct krmsg_owner *own);
 int krmsg_reap(struct krmsg_ctx *ctx);
 bool krmsg_drop_notes(struct krmsg_ctx *ctx);
-void krmsg_lock(struct krmsg_ctx *ctx);
-void krmsg_unlock(struct krmsg_ctx *ctx);
-void krmsg_unlock_urgent(struct krmsg_ctx *ctx);
+void krmsg_unlock(struct krmsg_ctx *ctx) __releases(&ctx->lock);
+void krmsg_unlock_urgent(struct krmsg_ctx *ctx) __releases(&ctx->lock);
 void krmsg_commit(struct krmsg_ctx *ctx);
 void krmsg_commit_urgent(struct krmsg_ctx *ctx);
 void krmsg_owner_init(struct krmsg_owner *own,
@@ -618,7 +630,6 @@ void krmsg_lane_drain(struct krmsg_lane *lane);
 void krmsg_lane_destroy_qp(struct krmsg_lane *lane);
 void krmsg_lane_free(struct krmsg_lane *lane);
 int krmsg_lane_repost(struct krmsg_lane *lane, bool all);
-void krmsg_slot_done(struct krmsg_slot *slot);
 static inline u32 krmsg_lane_sq_free(const struct krmsg_lane *l)
 {
 	return l->sq_size - (l->wr_posted - l->wr_retired);
@@ -629,7 +640,36 @@ static inline u32 krmsg_lane_sb_free(const struct krmsg_lane *l)
 	return l->nr_sbufs - (l->sb_posted - l->sb_retired);
 }
 
-bool krmsg_wc_failed(struct krmsg_lane *lane, const struct ib_wc *wc);
+/**
+ * krmsg_slot_done() - a slot's frame has been taken in
+ * @slot: the slot; its context is locked
+ */
+static inline void krmsg_slot_done(struct krmsg_slot *slot)
+{
+	struct krmsg_lane *lane = slot->lane;
+
+	slot->next = lane->repost;
+	lane->repost = slot;
+	lane->nr_repost++;
+}
+
+void krmsg_wc_error(struct krmsg_lane *lane, const struct ib_wc *wc);
+
+/**
+ * krmsg_wc_failed() - look at the status of a completion
+ * @lane: where it came from; its context is locked
+ * @wc: the completion
+ *
+ * Return: true when it failed; the endpoint then ends.
+ */
+static inline bool krmsg_wc_failed(struct krmsg_lane *lane,
+				   const struct ib_wc *wc)
+{
+	if (likely(wc->status == IB_WC_SUCCESS))
+		return false;
+	krmsg_wc_error(lane, wc);
+	return true;
+}
 
 /* tx.c */
 void krmsg_tx_flush(struct krmsg_ep *ep);

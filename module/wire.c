@@ -7,11 +7,6 @@
  */
 #include "wire.h"
 
-static u32 item_space(u32 body)
-{
-	return sizeof(struct krmsg_item_hdr) + ALIGN(body, 8);
-}
-
 /**
  * krmsg_frame_open() - check a frame's header and start on its items
  * @buf: the frame, aligned to 8 bytes
@@ -185,7 +180,7 @@ int krmsg_frame_next(struct krmsg_frame_iter *it, struct krmsg_item *item)
 	if (have < sizeof(*h))
 		return -EPROTO;
 	len = le16_to_cpu(h->length);
-	if (item_space(len) > have)
+	if (krmsg_item_space(len) > have)
 		return -EPROTO;
 	memset(item, 0, sizeof(*item));
 	item->type = h->type;
@@ -194,36 +189,9 @@ int krmsg_frame_next(struct krmsg_frame_iter *it, struct krmsg_item *item)
 	err = decode_body(it->pos + sizeof(*h), len, item);
 	if (err)
 		return err;
-	it->pos += item_space(len);
+	it->pos += krmsg_item_space(len);
 	it->left--;
 	return 1;
-}
-
-/**
- * krmsg_frame_begin() - start a frame
- * @b: the frame
- * @mem: memory for it, aligned to 8 bytes
- * @size: bytes of it, at least those of a header
- */
-void krmsg_frame_begin(struct krmsg_frame_buf *b, void *mem, u32 size)
-{
-	b->mem = mem;
-	b->size = min_t(u32, size, KRMSG_FRAME_MAX);
-	b->used = sizeof(struct krmsg_frame_hdr);
-	b->items = 0;
-}
-
-/**
- * krmsg_frame_fits() - is there room for one more item?
- * @b: the frame
- * @body: bytes of the item's body
- *
- * Return: true when krmsg_frame_add() of such an item would succeed.
- */
-bool krmsg_frame_fits(const struct krmsg_frame_buf *b, u32 body)
-{
-	return body <= U16_MAX && b->items < U16_MAX &&
-	       item_space(body) <= b->size - b->used;
 }
 
 /**
@@ -251,32 +219,9 @@ void *krmsg_frame_add(struct krmsg_frame_buf *b, u8 type, u8 flags, u32 seq,
 	h->seq = cpu_to_le32(seq);
 	if (body % 8)
 		memset(start + body, 0, 8 - body % 8);
-	b->used += item_space(body);
+	b->used += krmsg_item_space(body);
 	b->items++;
 	return start;
-}
-
-/**
- * krmsg_frame_end() - write the header of a frame
- * @b: the frame
- * @f: the header; length and items are not read
- *
- * Return: bytes of the frame.
- */
-u32 krmsg_frame_end(struct krmsg_frame_buf *b, const struct krmsg_frame *f)
-{
-	struct krmsg_frame_hdr *h = (void *)b->mem;
-
-	h->magic = cpu_to_le16(KRMSG_FRAME_MAGIC);
-	h->version = KRMSG_WIRE_VERSION;
-	h->flags = f->flags;
-	h->length = cpu_to_le16(b->used);
-	h->items = cpu_to_le16(b->items);
-	h->epoch = cpu_to_le32(f->epoch);
-	h->slots = cpu_to_le32(f->slots);
-	h->credit = cpu_to_le32(f->credit);
-	h->ack = cpu_to_le32(f->ack);
-	return b->used;
 }
 
 /**

@@ -240,11 +240,66 @@ struct krmsg_frame_buf {
 	u32 items;
 };
 
-void krmsg_frame_begin(struct krmsg_frame_buf *b, void *mem, u32 size);
-bool krmsg_frame_fits(const struct krmsg_frame_buf *b, u32 body);
+/* Bytes that an item with such a body takes. */
+static inline u32 krmsg_item_space(u32 body)
+{
+	return sizeof(struct krmsg_item_hdr) + ALIGN(body, 8);
+}
+
+/**
+ * krmsg_frame_begin() - start a frame
+ * @b: the frame
+ * @mem: memory for it, aligned to 8 bytes
+ * @size: bytes of it, at least those of a header
+ */
+static inline void krmsg_frame_begin(struct krmsg_frame_buf *b, void *mem,
+				     u32 size)
+{
+	b->mem = mem;
+	b->size = min_t(u32, size, KRMSG_FRAME_MAX);
+	b->used = sizeof(struct krmsg_frame_hdr);
+	b->items = 0;
+}
+
+/**
+ * krmsg_frame_fits() - is there room for one more item?
+ * @b: the frame
+ * @body: bytes of the item's body
+ *
+ * Return: true when krmsg_frame_add() of such an item would succeed.
+ */
+static inline bool krmsg_frame_fits(const struct krmsg_frame_buf *b, u32 body)
+{
+	return body <= U16_MAX && b->items < U16_MAX &&
+	       krmsg_item_space(body) <= b->size - b->used;
+}
+
+/**
+ * krmsg_frame_end() - write the header of a frame
+ * @b: the frame
+ * @f: the header; length and items are not read
+ *
+ * Return: bytes of the frame.
+ */
+static inline u32 krmsg_frame_end(struct krmsg_frame_buf *b,
+				  const struct krmsg_frame *f)
+{
+	struct krmsg_frame_hdr *h = (void *)b->mem;
+
+	h->magic = cpu_to_le16(KRMSG_FRAME_MAGIC);
+	h->version = KRMSG_WIRE_VERSION;
+	h->flags = f->flags;
+	h->length = cpu_to_le16(b->used);
+	h->items = cpu_to_le16(b->items);
+	h->epoch = cpu_to_le32(f->epoch);
+	h->slots = cpu_to_le32(f->slots);
+	h->credit = cpu_to_le32(f->credit);
+	h->ack = cpu_to_le32(f->ack);
+	return b->used;
+}
+
 void *krmsg_frame_add(struct krmsg_frame_buf *b, u8 type, u8 flags, u32 seq,
 		      u32 body);
-u32 krmsg_frame_end(struct krmsg_frame_buf *b, const struct krmsg_frame *f);
 
 int krmsg_cm_req_parse(const void *data, u32 len, struct krmsg_cm_req *req,
 		       const u8 **user);
