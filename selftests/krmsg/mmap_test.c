@@ -71,6 +71,8 @@ TEST_F(rings, wrong_arguments)
 	EXPECT_NE(0, try_map(c, len, rw, MAP_SHARED, 1L << 40));
 	EXPECT_NE(0, try_map(c, len + PAGE, rw, MAP_SHARED, 0));
 	EXPECT_NE(0, try_map(c, 16 * len, rw, MAP_SHARED, 0));
+	EXPECT_EQ(EINVAL, try_map(c, len - PAGE, rw, MAP_SHARED, 0));
+	EXPECT_EQ(EINVAL, try_map(c, PAGE, rw, MAP_SHARED, 0));
 	EXPECT_NE(0, try_map(c, len, rw, MAP_PRIVATE, 0));
 	EXPECT_NE(0, try_map(c, len, PROT_READ, MAP_PRIVATE, 0));
 	EXPECT_NE(0, try_map(c, len, rw | PROT_EXEC, MAP_SHARED, 0));

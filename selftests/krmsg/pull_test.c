@@ -449,6 +449,32 @@ TEST_F(pull, many_in_flight)
 	}
 }
 
+TEST(ring_space_comes_back)
+{
+	struct pair_opt o = {
+		.cq = 32 * KIB,
+		.ca = { .credit_bytes = 8 * KIB },
+		.cb = { .credit_bytes = 8 * KIB },
+	};
+	struct mem ma, mb;
+	struct pair p;
+	u32 i;
+
+	HINT("more messages than a small ring has units, one after another");
+	pair_init(&p, &o);
+	mem_get(&ma, MEM_PLAIN, 64 * KIB);
+	mem_get(&mb, MEM_PLAIN, 64 * KIB);
+	mem_register(&p.a, &ma);
+	mem_register(&p.b, &mb);
+	for (i = 0; i <= o.cq / KRMSG_UNIT; i++)
+		one(&p, &ma, 0, &mb, 0, 5000, 5000, 0, i);
+	mem_release(&p.a, &ma);
+	mem_release(&p.b, &mb);
+	pair_close(&p);
+	mem_put(&ma);
+	mem_put(&mb);
+}
+
 /* Announced messages. */
 FIXTURE(announce) {
 	struct pair p;
@@ -708,6 +734,20 @@ TEST(pool_of_three_endpoints)
 	EXPECT_EQ(n, used);
 	for (i = 0; i < n; i++)
 		done(&p.a, i, 0);
+	/* It says so again, once that has been read. */
+	while ((g = get_type(&p.b, KRMSG_REC_EVENT, pool, 50)))
+		got_free(g);
+	put_send(&p.a, 0, a[1], n, ma.region, 0, 10000);
+	submit(&p.a);
+	g = need_type(&p.b, KRMSG_REC_EVENT, pool);
+	EXPECT_EQ(KRMSG_EV_NO_BUFFER, g->ev.events);
+	got_free(g);
+	put_recv(&p.b, pool, 100, mb.region, 0, 10000);
+	submit(&p.b);
+	g = need_type(&p.b, KRMSG_REC_BUFFER, b[1]);
+	EXPECT_EQ(100, g->r.user_data);
+	got_free(g);
+	done(&p.a, n, 0);
 	/* CANCEL works on the pool. */
 	put_recv(&p.b, pool, 7, mb.region, 0, 100);
 	put(&p.b, KRMSG_OP_CANCEL, 0, pool, 8)->arg = 7;

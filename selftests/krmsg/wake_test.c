@@ -494,6 +494,7 @@ TEST(end_wakes_sleepers)
 	pthread_t t[3];
 	struct ctx c;
 	void *res;
+	u64 start;
 	u32 i;
 
 	HINT("END and kill wake whoever waits, with ESHUTDOWN");
@@ -506,11 +507,14 @@ TEST(end_wakes_sleepers)
 		test_ioctl_counters(c.fd, 0, &k);
 		k.out_sleeps >= 3;
 	})));
+	start = th_now_ns();
 	test_ioctl_end(c.fd);
 	for (i = 0; i < 3; i++) {
 		pthread_join(t[i], &res);
 		EXPECT_EQ(ESHUTDOWN, (intptr_t)res);
 	}
+	/* Long before their deadline. */
+	EXPECT_LT(th_now_ns() - start, 5000000000ULL * th_slow());
 	p = (struct pollfd){ .fd = c.fd, .events = POLLIN };
 	EXPECT_EQ(1, poll(&p, 1, 0));
 	ctx_close(&c);
