@@ -108,6 +108,7 @@ static void krmsg_show_rings(struct seq_file *m, struct krmsg_ctx *ctx)
 	u32 nr_reqs;
 
 	spin_lock_bh(&ctx->lock);
+	krmsg_take_all_acks(ctx);
 	state = krmsg_state_word(ctx);
 	sq = ctx->sq;
 	cq = ctx->cq;

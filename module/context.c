@@ -54,7 +54,7 @@ static void krmsg_ctx_add_past(struct krmsg_ctx *ctx)
 {
 	krmsg_add_stats(&krmsg_past, &ctx->stats);
 	krmsg_past.out_submitted += ctx->submitted;
-	krmsg_past.out_sleeps += ctx->sleeps;
+	krmsg_past.out_sleeps += atomic64_read(&ctx->sleeps);
 	krmsg_past.out_spins += ctx->spins;
 }
 
@@ -467,7 +467,7 @@ void krmsg_ctx_counters(struct krmsg_ctx *ctx, struct krmsg_counters *out)
 	krmsg_add_stats(out, &ctx->stats);
 	krmsg_eps_add_stats(ctx, out);
 	out->out_submitted += ctx->submitted;
-	out->out_sleeps += ctx->sleeps;
+	out->out_sleeps += atomic64_read(&ctx->sleeps);
 	out->out_spins += ctx->spins;
 	out->out_endpoints += ctx->nr_eps;
 	out->out_requests += ctx->reqs_busy;

@@ -152,18 +152,19 @@ struct krmsg_region {
  * @devcqs: device CQs
  * @published: records were published since the last wake
  * @urgent: an endpoint of @dirty has a frame to send that cannot wait
+ * @flush_all: one has more to do than to send frames, and soon
  * @sq_blocked: an SQ entry waits for room
  * @sq_retry: there may be room now, which no record tells
  * @reap_more: krmsg_reap() has stopped before cq_head
  * @held_events: events that wait until an earlier one is consumed
  * @ack_timer: fires for ack_due, and to arm device CQs that were left unarmed
  * @left_at: when the last spinning thread left with its records, in ns;
- *	belongs to the thread that spins, as do @quick and @spins
+ *	belongs to the thread that spins, as does @quick
  * @quick: how often in a row one was back soon
  * @credit_timer: rereads cq_head for short_eps
  * @stats: of endpoints that are gone, and what belongs to none
  * @submitted: SQ entries taken
- * @sleeps: times ENTER went to sleep
+ * @sleeps: times ENTER went to sleep; no lock
  * @spins: times ENTER found its records while spinning
  *
  * @waitq: poll() and ENTER
@@ -201,6 +202,7 @@ struct krmsg_ctx {
 	bool ready;
 	bool published;
 	bool urgent;
+	bool flush_all;
 	bool sq_blocked;
 	bool sq_retry;
 	bool reap_more;
@@ -227,7 +229,7 @@ struct krmsg_ctx {
 	struct hrtimer credit_timer;
 	struct krmsg_stats stats;
 	u64 submitted;
-	u64 sleeps;
+	atomic64_t sleeps;
 	u64 spins;
 
 	wait_queue_head_t waitq ____cacheline_aligned_in_smp;
@@ -293,6 +295,9 @@ int krmsg_ringmem_map(struct krmsg_ringmem *r, struct vm_area_struct *vma);
 int krmsg_region_register(struct krmsg_ctx *ctx, struct krmsg_register *arg);
 int krmsg_region_release(struct krmsg_ctx *ctx, u32 id, u32 flags);
 void krmsg_region_release_all(struct krmsg_ctx *ctx);
+
+/* tx.c: before one looks at what is in flight; ctx->lock */
+void krmsg_take_all_acks(struct krmsg_ctx *ctx);
 
 /* region_dma.c: the verbs half's share of a region */
 int krmsg_region_map_all(struct krmsg_ctx *ctx, struct krmsg_region *r);

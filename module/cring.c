@@ -48,6 +48,7 @@ void krmsg_commit(struct krmsg_ctx *ctx)
 		krmsg_ep_put(ep);
 	}
 	ctx->urgent = false;
+	ctx->flush_all = false;
 	tell(ctx);
 }
 
@@ -64,6 +65,10 @@ void krmsg_commit_urgent(struct krmsg_ctx *ctx)
 	struct krmsg_ep *ep;
 
 	lockdep_assert_held(&ctx->lock);
+	if (ctx->flush_all) {
+		krmsg_commit(ctx);
+		return;
+	}
 	if (ctx->published)
 		show_tail(ctx);
 	while (ctx->urgent) {

@@ -47,6 +47,8 @@ static void devcq_handler(struct ib_cq *ibcq, void *arg)
 	struct krmsg_devcq *cq = arg;
 
 	WRITE_ONCE(cq->armed, false);
+	/* pairs with end_spin(): one of us sees what the other has stored */
+	smp_mb();
 	/* a spinning thread polls, and sees to what is left when it leaves */
 	if (!test_bit(0, &cq->ctx->spinning))
 		irq_poll_sched(&cq->iop);

@@ -373,7 +373,7 @@ void krmsg_ep_dirty(struct krmsg_ep *ep)
  * @ep: the endpoint, locked; krmsg_commit() flushes it
  *
  * As krmsg_ep_dirty(), but what is to be told may have time until the next
- * frame.
+ * frame. Some things want more than frames, and soon.
  */
 void krmsg_ep_touched(struct krmsg_ep *ep)
 {
@@ -383,6 +383,9 @@ void krmsg_ep_touched(struct krmsg_ep *ep)
 		krmsg_rx_owes(ep, &now);
 		ep->ctx->urgent = now || krmsg_tx_pending(ep);
 	}
+	if (krmsg_lane_repost_due(&ep->msg) || ep->writable_wanted ||
+	    ep->fin_wanted)
+		ep->ctx->flush_all = true;
 	add_dirty(ep);
 }
 
@@ -398,6 +401,7 @@ void krmsg_ep_event(struct krmsg_ep *ep, u32 bits)
 	struct krmsg_event *ev = &ep->evslot.ev;
 	const struct krmsg_why *why = &ep->why;
 
+	krmsg_tx_take_acks(ep);
 	ev->events |= bits;
 	ev->acked = ep->tx.base;
 	if (bits & KRMSG_EV_OPEN) {

@@ -19,7 +19,13 @@ static void ack_timer(struct timer_list *t)
 {
 	struct krmsg_ctx *ctx = container_of(t, struct krmsg_ctx, ack_timer);
 	struct krmsg_ep *ep, *tmp;
+	bool now;
 
+	/*
+	 * Pairs with end_spin(): it sees that the timer is not pending any
+	 * more, or krmsg_devcqs_arm() sees that nobody spins.
+	 */
+	smp_mb();
 	krmsg_lock(ctx);
 	list_for_each_entry_safe(ep, tmp, &ctx->ack_due, ack_node) {
 		list_del_init(&ep->ack_node);
@@ -29,7 +35,7 @@ static void ack_timer(struct timer_list *t)
 	}
 	/* what a spinning thread has left */
 	list_for_each_entry(ep, &ctx->dirty, dirty_node)
-		ep->ack_now = true;
+		ep->ack_now |= krmsg_rx_owes(ep, &now);
 	krmsg_devcqs_arm(ctx);
 	krmsg_unlock(ctx);
 }
@@ -194,6 +200,12 @@ static int submit(struct enter *e)
 	return 0;
 }
 
+static bool enough(struct enter *e)
+{
+	e->records = krmsg_cq_records(&e->ctx->cq);
+	return e->records >= e->min && !e->more;
+}
+
 /* Submit some of what is left and count records. True: no need to wait. */
 static bool step(struct enter *e)
 {
@@ -216,16 +228,7 @@ static bool step(struct enter *e)
 		krmsg_commit_urgent(ctx);
 	else
 		krmsg_commit(ctx);
-	e->records = krmsg_cq_records(&ctx->cq);
-	return e->records >= e->min && !e->more;
-}
-
-/* The part of step() that completions make worth while. */
-static bool see(struct enter *e)
-{
-	krmsg_commit_urgent(e->ctx);
-	e->records = krmsg_cq_records(&e->ctx->cq);
-	return e->records >= e->min;
+	return enough(e);
 }
 
 /* The lock is let go after each share of a long queue. */
@@ -284,12 +287,13 @@ static void end_spin(struct krmsg_ctx *ctx, bool done)
 {
 	bool quick = ctx->quick >= QUICK_TIMES;
 
-	if (done) {
-		ctx->spins++;
+	if (done)
 		ctx->left_at = local_clock();
-	}
-	clear_bit(0, &ctx->spinning);
-	/* softirqs that saw the bit have left the work to us: look after it */
+	clear_bit_unlock(0, &ctx->spinning);
+	/*
+	 * Softirqs that saw the bit have left the work to us: look after it.
+	 * Pairs with devcq_handler() and ack_timer().
+	 */
 	smp_mb__after_atomic();
 	if (!done)
 		return;		/* it arms before it sleeps */
@@ -316,16 +320,15 @@ static bool spun_enough(u32 rounds, u64 end, const ktime_t *deadline)
 static bool spin_round(struct enter *e, bool all)
 {
 	bool done = false;
-	int n;
 
 	krmsg_lock(e->ctx);
-	n = krmsg_devcqs_poll(e->ctx);
-	if (all || e->more)
+	if (krmsg_devcqs_poll(e->ctx) || all || e->more)
 		done = step(e);
-	else if (n)
-		done = see(e);
-	if (all && !done)
+	if (all && !done) {
 		krmsg_commit(e->ctx);
+		done = enough(e);
+	}
+	e->ctx->spins += done && !e->err;
 	krmsg_unlock_urgent(e->ctx);
 	return done;
 }
@@ -371,7 +374,7 @@ static int sleep_for(struct enter *e, ktime_t *deadline)
 			err = -EINTR;
 			break;
 		}
-		ctx->sleeps++;
+		atomic64_inc(&ctx->sleeps);
 		if (!schedule_hrtimeout_range(deadline, 0, HRTIMER_MODE_ABS) &&
 		    deadline) {
 			err = arm_step(e) ? 0 : -ETIME;

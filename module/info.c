@@ -77,6 +77,7 @@ static u32 path_mtu(struct krmsg_ep *ep)
 
 static void fill_flow(struct krmsg_ep *ep, struct krmsg_endpoint_info *arg)
 {
+	krmsg_tx_take_acks(ep);
 	arg->out_state = ep->state;
 	arg->out_eager_limit = ep->eager;
 	arg->out_slots = ep->cfg.slots;

@@ -97,7 +97,7 @@ static void qp_event(struct ib_event *ev, void *arg)
 			 ep->obj.id, lane->lane, ib_event_msg(ev->event));
 }
 
-static int create_qp(struct krmsg_lane *lane)
+static int create_qp(struct krmsg_lane *lane, u32 inline_bytes)
 {
 	bool data = lane->lane == KRMSG_LANE_DATA;
 	struct krmsg_ep *ep = lane->ep;
@@ -112,8 +112,7 @@ static int create_qp(struct krmsg_lane *lane)
 			.max_recv_wr = lane->nr_slots + 1,
 			.max_send_sge = data ? ep->dev->max_read_sge : 1,
 			.max_recv_sge = 1,
-			/* the device need not fetch what the queue holds */
-			.max_inline_data = data ? 0 : KRMSG_INLINE,
+			.max_inline_data = inline_bytes,
 		},
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
@@ -121,11 +120,6 @@ static int create_qp(struct krmsg_lane *lane)
 	int err;
 
 	err = rdma_create_qp(lane->id, ep->pd, &attr);
-	if (err && attr.cap.max_inline_data) {
-		/* not each device can */
-		attr.cap.max_inline_data = 0;
-		err = rdma_create_qp(lane->id, ep->pd, &attr);
-	}
 	if (err)
 		return err;
 	lane->qp = lane->id->qp;
@@ -146,6 +140,7 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 {
 	struct krmsg_ep *ep = lane->ep;
 	struct krmsg_devcq *cq;
+	bool inl;
 	int err;
 
 	if (lane->lane == KRMSG_LANE_MESSAGE) {
@@ -168,8 +163,16 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 	lane->devcq = cq;
 	lane->cqes = lane->sq_size + lane->nr_slots + 2;
 	err = alloc_frames(lane);
-	if (!err)
-		err = create_qp(lane);
+	if (err)
+		return err;
+	/* the device need not fetch what its queue holds; not each one can */
+	inl = lane->lane == KRMSG_LANE_MESSAGE && !READ_ONCE(ep->dev->no_inline);
+	err = create_qp(lane, inl ? KRMSG_INLINE : 0);
+	if (err && inl) {
+		err = create_qp(lane, 0);
+		if (!err)
+			WRITE_ONCE(ep->dev->no_inline, true);
+	}
 	if (err)
 		return err;
 	krmsg_lock(ep->ctx);
@@ -195,9 +198,7 @@ int krmsg_lane_repost(struct krmsg_lane *lane, bool all)
 	int err;
 	u32 n;
 
-	/* a few are not worth it, unless the peer has only a few left */
-	if (!all && lane->nr_repost < DIV_ROUND_UP(lane->nr_slots, 8) &&
-	    lane->nr_repost < krmsg_grant_peer_left(&ep->slot_grant))
+	if (!all && !krmsg_lane_repost_due(lane))
 		return 0;
 	while (lane->repost) {
 		for (n = 0; n < ARRAY_SIZE(wr) && lane->repost; n++) {

@@ -331,6 +331,7 @@ static int krmsg_region_close(struct krmsg_ctx *ctx, u32 id, bool nowait)
 	int err = 0;
 
 	spin_lock_bh(&ctx->lock);
+	krmsg_take_all_acks(ctx);
 	r = krmsg_region_find(ctx, id);
 	if (!r)
 		err = krmsg_fail(ctx, -ENOENT, KRMSG_STAGE_ARGUMENT, id, 0,
@@ -367,6 +368,7 @@ static bool krmsg_region_idle(struct krmsg_ctx *ctx, u32 id)
 	bool idle;
 
 	spin_lock_bh(&ctx->lock);
+	krmsg_take_all_acks(ctx);
 	r = krmsg_region_find(ctx, id);
 	idle = !r || !r->uses || ctx->dead;
 	spin_unlock_bh(&ctx->lock);

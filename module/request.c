@@ -474,6 +474,8 @@ static int submit_one(struct krmsg_ctx *ctx, u32 ready, u32 max, u32 *cost)
 	bool has_ext;
 	int err;
 
+	if (!ctx->free_reqs || !krmsg_cq_free(&ctx->cq))
+		krmsg_take_all_acks(ctx);
 	if (!ctx->free_reqs ||
 	    !krmsg_cq_promise(&ctx->cq, KRMSG_UNITS_RECORD))
 		return -EAGAIN;

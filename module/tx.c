@@ -168,7 +168,7 @@ static void stall(struct krmsg_ep *ep)
 /* Is there more to do when it is acknowledged than to forget it? */
 static bool is_loud(const struct krmsg_req *req)
 {
-	return !(req->flags & KRMSG_SQE_QUIET) || req->segs;
+	return !(req->flags & KRMSG_SQE_QUIET) || req->segs || req->result;
 }
 
 static void start_flight(struct krmsg_ep *ep, struct krmsg_req *req)
@@ -429,6 +429,15 @@ bool krmsg_tx_pending(const struct krmsg_ep *ep)
 	       ep->fin_wanted || ep->lane_request || ep->acks_untold;
 }
 
+/* Post receives again. False when that has ended the endpoint. */
+static bool repost(struct krmsg_ep *ep, bool all)
+{
+	if (!krmsg_lane_repost(&ep->msg, all))
+		return true;
+	krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
+	return false;
+}
+
 /* Build and post one frame. False when there is nothing (more) to send. */
 static bool tx_one(struct krmsg_ep *ep)
 {
@@ -474,6 +483,12 @@ static bool tx_one(struct krmsg_ep *ep)
 	if ((f.data && f.loud && list_empty(&ep->sendq)) || f.fin ||
 	    (f.data && ep->stalled))
 		flags = KRMSG_FRAME_ACK_NOW;
+	/*
+	 * Neither side may spend its last slots without telling of the new ones
+	 * that it has: the other could be about to do the same.
+	 */
+	if ((!items || left <= KRMSG_SLOTS_CONTROL) && !repost(ep, true))
+		return false;
 	ep->slots.used++;
 	if (tx_post(lane, &f, frame_header(ep, &f, flags)))
 		return false;
@@ -520,10 +535,8 @@ void krmsg_tx_flush(struct krmsg_ep *ep)
 	krmsg_tx_frames(ep);
 	if (!ep->msg.ready || !krmsg_state_live(ep->state))
 		return;
-	if (krmsg_lane_repost(&ep->msg, false)) {
-		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
+	if (!repost(ep, false))
 		return;
-	}
 	/* the peer may be waiting for just these slots */
 	if (krmsg_grant_due(&ep->slot_grant))
 		tx_one(ep);
@@ -663,6 +676,21 @@ void krmsg_tx_take_acks(struct krmsg_ep *ep)
 }
 
 /**
+ * krmsg_take_all_acks() - krmsg_tx_take_acks() for all endpoints of a context
+ * @ctx: the context, locked
+ *
+ * For those who look at what acknowledgements set free.
+ */
+void krmsg_take_all_acks(struct krmsg_ctx *ctx)
+{
+	struct krmsg_ep *ep;
+
+	/* one that has left any is to be flushed */
+	list_for_each_entry(ep, &ctx->dirty, dirty_node)
+		krmsg_tx_take_acks(ep);
+}
+
+/**
  * krmsg_tx_ack() - the peer has delivered all before a sequence
  * @ep: the endpoint, locked
  * @ack: the sequence
@@ -685,6 +713,9 @@ int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack)
 		ep->ack_left = true;
 		return 0;
 	}
+	/* what was left before is not forgotten over an older one */
+	if (ep->ack_left && (s32)(ep->ack_seen - ack) > 0)
+		ack = ep->ack_seen;
 	ep->ack_left = false;
 	return take_acks(ep, ack);
 }

@@ -82,6 +82,7 @@ struct krmsg_dev {
 	u32 max_qp_wr;
 	u32 max_cqe;
 	u32 max_mr_pages;
+	bool no_inline;			/* it has refused inline sends; no lock */
 	const char *why;		/* it cannot be used; NULL: it can */
 };
 
@@ -630,6 +631,13 @@ void krmsg_lane_drain(struct krmsg_lane *lane);
 void krmsg_lane_destroy_qp(struct krmsg_lane *lane);
 void krmsg_lane_free(struct krmsg_lane *lane);
 int krmsg_lane_repost(struct krmsg_lane *lane, bool all);
+/* a few are not worth it, unless the peer has only a few left */
+static inline bool krmsg_lane_repost_due(const struct krmsg_lane *lane)
+{
+	return lane->nr_repost >= DIV_ROUND_UP(lane->nr_slots, 8) ||
+	       lane->nr_repost >= krmsg_grant_peer_left(&lane->ep->slot_grant);
+}
+
 static inline u32 krmsg_lane_sq_free(const struct krmsg_lane *l)
 {
 	return l->sq_size - (l->wr_posted - l->wr_retired);

@@ -97,7 +97,7 @@ TEST_F(small, padding_of_records_is_zero)
 	HINT("bytes between a message and the end of its record");
 	/* Fill the ring with other bytes first, all around. */
 	ASSERT_TRUE(!rec_peek(b));
-	memset(b->map + b->s.out_cq_offset, 0xa5, b->s.out_cq_bytes);
+	memset(b->cq, 0xa5, b->s.out_cq_bytes);
 	for (len = 1; len < 64; len++) {
 		fill(self->a.p, len, len);
 		put_send(&self->p.a, 0, self->p.ea, 1, self->a.region, 0, len);
