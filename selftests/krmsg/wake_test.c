@@ -269,6 +269,107 @@ TEST_F_TIMEOUT(gaps, no_wakeup_is_lost, 60)
 	close(ep);
 }
 
+/*
+ * Both sides send and spin at the same time. A frame holds only one of these
+ * messages, and each wants an acknowledgement, for which a frame must be left.
+ */
+#define CROSS_SIZE	2048
+#define CROSS_BATCH	4
+
+FIXTURE(cross) {
+	struct ctx srv;
+	int sv[2];
+	u16 port;
+};
+
+FIXTURE_SETUP(cross)
+{
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
+				self->sv));
+}
+
+FIXTURE_TEARDOWN(cross)
+{
+	ctx_close(&self->srv);
+}
+
+static void cross_rounds(struct ctx *c, u32 ep, unsigned long rounds)
+{
+	struct krmsg_enter e = {
+		.size = sizeof(e),
+		.flags = KRMSG_ENTER_SPIN | KRMSG_ENTER_DEADLINE,
+		.to_submit = CROSS_BATCH,
+		.spin_ns = 10000000,
+	};
+	const struct krmsg_rec *r;
+	unsigned long i, want, seen = 0;
+	struct mem m;
+	u32 j;
+
+	mem_get(&m, MEM_PLAIN, PAGE);
+	mem_register(c, &m);
+	for (i = 0; i < rounds; i++) {
+		for (j = 0; j < CROSS_BATCH; j++)
+			put_send(c, 0, ep, i, m.region, 0, CROSS_SIZE);
+		sq_publish(c);
+		e.to_submit = CROSS_BATCH;
+		/* as many messages of the other side, and as many ends of ours */
+		for (want = 2 * CROSS_BATCH * (i + 1); seen < want;) {
+			e.min_records = want - seen;
+			e.deadline_ns = th_deadline_ms(5000);
+			if (ioctl(c->fd, KRMSG_IOC_ENTER, &e))
+				FAIL("round %lu: nothing moves (errno %d)", i,
+				     errno);
+			e.to_submit = 0;
+			while ((r = rec_peek(c))) {
+				ASSERT_EQ(0, r->result);
+				seen += r->type != KRMSG_REC_EVENT;
+				rec_pop(c);
+			}
+		}
+	}
+	mem_release(c, &m);
+}
+
+static int cross_peer(void *arg)
+{
+	struct gap_args *a = arg;
+	struct krmsg_ep_config cfg = { .slots = 8 };
+	struct ctx c;
+	u16 port;
+	u32 ep;
+
+	ctx_init(&c);
+	recv_all(a->fd, &port, sizeof(port));
+	ep = connect_open(&c, port, &cfg);
+	cross_rounds(&c, ep, a->n);
+	test_ioctl_close(c.fd, ep, 0);
+	got_free(need_event(&c, ep, KRMSG_EV_CLOSED));
+	return 0;
+}
+
+TEST_F_TIMEOUT(cross, two_spinners, 60)
+{
+	struct gap_args a = { .n = th_scaled("rounds", 300) };
+	struct krmsg_ep_config cfg = { .slots = 8 };
+	struct ctx *c = &self->srv;
+	int pid;
+	u32 ep;
+
+	HINT("the last slots of both sides spent on frames that grant none");
+	a.fd = self->sv[1];
+	pid = th_fork(cross_peer, &a);
+	ctx_init(c);
+	listen_any(c, 0, &self->port);
+	send_all(self->sv[0], &self->port, sizeof(self->port));
+	ep = accept_open(c, &cfg);
+	cross_rounds(c, ep, a.n);
+	got_free(need_event(c, ep, KRMSG_EV_PEER_FIN));
+	close_late(c, ep);
+	got_free(need_event(c, ep, KRMSG_EV_CLOSED));
+	EXPECT_EQ(0, th_wait(pid));
+}
+
 TEST_F(wake, deadlines)
 {
 	struct ctx *c = &self->p.b;
