@@ -108,9 +108,7 @@ enum wait_by {
 };
 
 FIXTURE(gaps) {
-	struct ctx srv;
-	int sv[2];
-	u16 port;
+	u32 pairs;
 };
 
 FIXTURE_VARIANT(gaps) {
@@ -124,27 +122,32 @@ FIXTURE_VARIANT_ADD(gaps, epoll_edge) { .by = BY_EPOLL_EDGE, .n = 1000 };
 FIXTURE_VARIANT_ADD(gaps, enter) { .by = BY_ENTER, .n = 1000 };
 FIXTURE_VARIANT_ADD(gaps, spin) { .by = BY_SPIN, .n = 1000 };
 
+/* So many senders and sleepers at a time. */
 FIXTURE_SETUP(gaps)
 {
-	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0,
-				self->sv));
+	const char *pairs = getenv("KRMSG_PAIRS");
+
+	self->pairs = pairs ? atoi(pairs) : 1;
+	ASSERT_GE(self->pairs, 1);
+	ASSERT_LE(self->pairs, 64);
 }
 
 FIXTURE_TEARDOWN(gaps)
 {
-	ctx_close(&self->srv);
 }
 
 struct gap_args {
 	int fd;
+	enum wait_by by;
 	unsigned long n;
+	u32 seed;
 };
 
 /* Sends single messages with random gaps; each waits for its answer. */
 static int gap_sender(void *arg)
 {
 	struct gap_args *a = arg;
-	struct rnd rnd = { 7 };
+	struct rnd rnd = { a->seed };
 	u64 gap, worst = 0, sum = 0, t;
 	u32 late = 0;
 	unsigned long i;
@@ -221,52 +224,76 @@ static void wait_readable(struct ctx *c, enum wait_by by, int ep)
 	}
 }
 
-TEST_F_TIMEOUT(gaps, no_wakeup_is_lost, 60)
+static int gap_pair(void *arg)
 {
-	struct gap_args a = { .n = th_scaled("single messages", variant->n) };
 	struct epoll_event ev = { .events = EPOLLIN };
-	struct ctx *c = &self->srv;
+	struct gap_args *a = arg;
 	const struct krmsg_rec *r;
 	unsigned long i = 0;
+	int pid, sv[2], ep;
+	struct ctx c;
 	struct mem m;
-	int pid, ep = -1;
+	u16 port;
 	u32 se;
 
-	HINT("the recheck between arming and sleeping");
-	a.fd = self->sv[1];
-	pid = th_fork(gap_sender, &a);
-	ctx_init(c);
-	listen_any(c, 0, &self->port);
-	send_all(self->sv[0], &self->port, sizeof(self->port));
-	se = accept_open(c, NULL);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv));
+	a->fd = sv[1];
+	pid = th_fork(gap_sender, a);
+	ctx_init(&c);
+	listen_any(&c, 0, &port);
+	send_all(sv[0], &port, sizeof(port));
+	se = accept_open(&c, NULL);
 	mem_get(&m, MEM_PLAIN, PAGE);
-	mem_register(c, &m);
-	if (variant->by == BY_EPOLL_EDGE)
+	mem_register(&c, &m);
+	if (a->by == BY_EPOLL_EDGE)
 		ev.events |= EPOLLET;
 	ep = epoll_create1(EPOLL_CLOEXEC);
-	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, c->fd, &ev));
-	while (i < a.n) {
+	ASSERT_EQ(0, epoll_ctl(ep, EPOLL_CTL_ADD, c.fd, &ev));
+	while (i < a->n) {
 		/* Read all there is, as an edge demands, then sleep. */
-		while (i < a.n && (r = rec_peek(c))) {
+		while (i < a->n && (r = rec_peek(&c))) {
 			if (r->type == KRMSG_REC_MESSAGE) {
 				ASSERT_EQ(i, r->tag);
-				put_send(c, KRMSG_SQE_QUIET, se, 2, m.region, 0,
-					 8)->tag = i++;
-				rec_pop(c);
-				submit(c);
+				put_send(&c, KRMSG_SQE_QUIET, se, 2, m.region,
+					 0, 8)->tag = i++;
+				rec_pop(&c);
+				submit(&c);
 			} else {
-				rec_pop(c);
+				rec_pop(&c);
 			}
 		}
-		if (i < a.n)
-			wait_readable(c, variant->by, ep);
+		if (i < a->n)
+			wait_readable(&c, a->by, ep);
 	}
-	got_free(need_event(c, se, KRMSG_EV_PEER_FIN));
-	close_late(c, se);
-	got_free(need_event(c, se, KRMSG_EV_CLOSED));
+	got_free(need_event(&c, se, KRMSG_EV_PEER_FIN));
+	close_late(&c, se);
+	got_free(need_event(&c, se, KRMSG_EV_CLOSED));
 	EXPECT_EQ(0, th_wait(pid));
-	mem_release(c, &m);
+	mem_release(&c, &m);
 	close(ep);
+	ctx_close(&c);
+	return 0;
+}
+
+TEST_F_TIMEOUT(gaps, no_wakeup_is_lost, 60)
+{
+	unsigned long n = th_scaled("single messages", variant->n);
+	struct gap_args a = { .by = variant->by };
+	u32 i;
+
+	HINT("the recheck between arming and sleeping");
+	if (self->pairs > 1)
+		th_log("by %u pairs of processes", self->pairs);
+	for (i = 0; i < self->pairs; i++) {
+		a.seed = 7 + i;
+		a.n = n / self->pairs + (i < n % self->pairs);
+		if (self->pairs > 1)
+			th_fork(gap_pair, &a);
+		else
+			gap_pair(&a);
+	}
+	for (i = 0; self->pairs > 1 && i < self->pairs; i++)
+		ASSERT_EQ(0, th_wait(-1));
 }
 
 /*
