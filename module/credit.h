@@ -7,8 +7,9 @@
  *
  * The last slots are kept back: data frames leave KRMSG_SLOTS_CONTROL for
  * frames that only carry control items, and these leave one for a frame that
- * only carries credit. So two sides that flood each other can always say that
- * there is room again.
+ * only carries credit. The very last slot is for a frame that grants at least
+ * one. So two sides that flood each other can always say that there is room
+ * again.
  */
 #ifndef KRMSG_CREDIT_H
 #define KRMSG_CREDIT_H
@@ -109,6 +110,15 @@ static inline void krmsg_grant_give(struct krmsg_grant *g, u32 n)
 static inline u32 krmsg_grant_untold(const struct krmsg_grant *g)
 {
 	return g->granted - g->told;
+}
+
+/*
+ * May the last slot be used? Not for a frame that grants none: the other side
+ * could do the same, and then neither can say that it has slots again.
+ */
+static inline bool krmsg_slots_last(u32 left, const struct krmsg_grant *slots)
+{
+	return left > 1 || krmsg_grant_untold(slots);
 }
 
 /* What the peer believes it has left. */

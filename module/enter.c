@@ -333,6 +333,26 @@ static bool spin_round(struct enter *e, bool all)
 	return done;
 }
 
+/*
+ * Others want the processor. While this thread does not run, nobody would poll:
+ * let the device raise notifications meanwhile. False when another thread spins
+ * then.
+ */
+static bool give_way(struct enter *e)
+{
+	struct krmsg_ctx *ctx = e->ctx;
+
+	clear_bit_unlock(0, &ctx->spinning);
+	/* as in end_spin() */
+	smp_mb__after_atomic();
+	krmsg_lock(ctx);
+	krmsg_devcqs_arm(ctx);
+	krmsg_unlock(ctx);
+	cond_resched();
+	e->spinner = !test_and_set_bit(0, &ctx->spinning);
+	return e->spinner;
+}
+
 /* Poll the device until records are there. */
 static bool spin(struct enter *e, u64 end, const ktime_t *deadline)
 {
@@ -343,8 +363,8 @@ static bool spin(struct enter *e, u64 end, const ktime_t *deadline)
 			return true;
 		/* let the device's own softirq have the CQ's lock */
 		cpu_relax();
-		if (need_resched())
-			cond_resched();
+		if (need_resched() && !give_way(e))
+			return false;
 	} while (!spun_enough(++i, end, deadline));
 	return false;
 }
@@ -400,7 +420,8 @@ static int run(struct enter *e, const struct krmsg_enter *arg)
 		done = e->err || spin(e, now + min_t(u64, arg->spin_ns,
 						     KRMSG_MAX_SPIN_NS),
 				       limit);
-		end_spin(e->ctx, done);
+		if (e->spinner)
+			end_spin(e->ctx, done);
 		e->spinner = false;
 	} else {
 		done = locked_step(e, false);

@@ -476,6 +476,14 @@ static bool tx_one(struct krmsg_ep *ep)
 	}
 	if (!krmsg_slots_allow(left, KRMSG_FRAME_CREDIT))
 		return false;
+	/*
+	 * Neither side may spend its last slots without telling of the new ones
+	 * that it has: the other could be about to do the same.
+	 */
+	if ((!items || left <= KRMSG_SLOTS_CONTROL) && !repost(ep, true))
+		return false;
+	if (!krmsg_slots_last(left, &ep->slot_grant))
+		return false;
 	add_acks(ep, &f);
 	if (!items)
 		ep->stats.acks++;
@@ -483,12 +491,6 @@ static bool tx_one(struct krmsg_ep *ep)
 	if ((f.data && f.loud && list_empty(&ep->sendq)) || f.fin ||
 	    (f.data && ep->stalled))
 		flags = KRMSG_FRAME_ACK_NOW;
-	/*
-	 * Neither side may spend its last slots without telling of the new ones
-	 * that it has: the other could be about to do the same.
-	 */
-	if ((!items || left <= KRMSG_SLOTS_CONTROL) && !repost(ep, true))
-		return false;
 	ep->slots.used++;
 	if (tx_post(lane, &f, frame_header(ep, &f, flags)))
 		return false;

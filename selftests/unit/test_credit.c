@@ -56,6 +56,21 @@ TEST(slots_kept_back)
 	EXPECT_EQ(krmsg_slots_allow(U32_MAX, KRMSG_FRAME_DATA), true, "many");
 }
 
+TEST(last_slot_grants)
+{
+	struct krmsg_grant g;
+
+	krmsg_grant_init(&g, 8);
+	EXPECT_EQ(krmsg_slots_last(2, &g), true, "not the last");
+	EXPECT_EQ(krmsg_slots_last(1, &g), false, "the last, nothing to grant");
+	krmsg_grant_use(&g, 3);
+	EXPECT_EQ(krmsg_slots_last(1, &g), false, "used, not free again");
+	krmsg_grant_give(&g, 1);
+	EXPECT_EQ(krmsg_slots_last(1, &g), true, "one to grant");
+	g.told = g.granted;
+	EXPECT_EQ(krmsg_slots_last(1, &g), false, "told already");
+}
+
 TEST(spend)
 {
 	struct krmsg_spend s = { .limit = 10 };
