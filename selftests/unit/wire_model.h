@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A second parser of frames, made from a table of all fields, which the real
+ * one is compared with.
+ */
+#ifndef WIRE_MODEL_H
+#define WIRE_MODEL_H
+
+#include "harness.h"
+#include "golden.h"
+#include "wire.h"
+
+#define HDR	((u32)sizeof(struct krmsg_frame_hdr))
+#define ITEM	((u32)sizeof(struct krmsg_item_hdr))
+
+static union {
+	u8 bytes[KRMSG_FRAME_MAX + 64];
+	u64 aligned;
+} space;
+
+static const struct golden *vector(const char *name)
+{
+	const struct golden *g;
+
+	if (!nr_golden) {
+		const char *path = getenv("KRMSG_GOLDEN");
+
+		ASSERT_LE(1, golden_load(path ? path : "golden.txt"),
+			  "no golden vectors; KRMSG_GOLDEN names their file");
+	}
+	g = golden_find(name);
+	ASSERT_TRUE(g, "%s is not in the file", name);
+	return g;
+}
+
+static void expect_bytes(const char *name, const void *bytes, u32 len)
+{
+	const struct golden *g = vector(name);
+	u32 i;
+
+	ASSERT_EQ(len, g->len, "length of %s", name);
+	for (i = 0; i < len; i++)
+		EXPECT_EQ(((const u8 *)bytes)[i], g->bytes[i], "byte %u of %s",
+			  i, name);
+}
+
+/* The field table */
+
+struct field {
+	const char *name;
+	u16 at;
+	u16 size;
+	u64 min;
+	u64 max;
+};
+
+#define MAX2	0xffff
+#define MAX4	0xffffffff
+#define MAX8	0xffffffffffffffffULL
+
+static const struct field hdr_fields[] = {
+	{ "magic",	0, 2, 0x6d6b, 0x6d6b },
+	{ "version",	2, 1, 1, 1 },
+	{ "flags",	3, 1, 0, 1 },
+	{ "length",	4, 2, 24, 65528 },
+	{ "items",	6, 2, 0, MAX2 },
+	{ "epoch",	8, 4, 0, MAX4 },
+	{ "slots",	12, 4, 0, MAX4 },
+	{ "credit",	16, 4, 0, MAX4 },
+	{ "ack",	20, 4, 0, MAX4 },
+	{ }
+};
+
+static const struct field hello_fields[] = {
+	{ "session",	0, 8, 0, MAX8 },
+	{ "token",	8, 8, 0, MAX8 },
+	{ "slot_size",	16, 4, 512, 65528 },
+	{ "slots",	20, 4, 2, 65535 },
+	{ "credit",	24, 4, 0, 1u << 30 },
+	{ "eager_limit", 28, 4, 0, 65488 },
+	{ "delivered",	32, 4, 0, MAX4 },
+	{ "lane_port",	36, 2, 0, MAX2 },
+	{ "max_segs",	38, 2, 1, 0xffff },
+	{ "features",	40, 4, 0, 0 },
+	{ "reserved",	44, 4, 0, 0 },
+	{ }
+};
+
+static const struct field data_fields[] = {
+	{ "tag",	0, 8, 0, MAX8 },
+	{ }
+};
+
+static const struct field offer_fields[] = {
+	{ "tag",	0, 8, 0, MAX8 },
+	{ "length",	8, 4, 1, 0xffffffff },
+	{ "segments",	12, 2, 1, 4104 },
+	{ "reserved",	14, 2, 0, 0 },
+	{ }
+};
+
+static const struct field seg_fields[] = {
+	{ "addr",	0, 8, 0, MAX8 },
+	{ "rkey",	8, 4, 0, MAX4 },
+	{ "length",	12, 4, 1, 0xffffffff },
+	{ "index",	16, 2, 0, 4103 },
+	{ "reserved",	18, 2, 0, 0 },
+	{ "reserved2",	20, 4, 0, 0 },
+	{ }
+};
+
+static const struct field done_fields[] = {
+	{ "rkey",	0, 4, 0, MAX4 },
+	{ "index",	4, 2, 0, 4103 },
+	{ "reserved",	6, 2, 0, 0 },
+	{ }
+};
+
+static const struct field reject_fields[] = {
+	{ "reason",	0, 4, 1, 3 },
+	{ "rkey",	4, 4, 0, MAX4 },
+	{ }
+};
+
+static const struct field acks_fields[] = {
+	{ "bits 0",	0, 8, 0, MAX8 },
+	{ "bits 1",	8, 8, 0, MAX8 },
+	{ "bits 2",	16, 8, 0, MAX8 },
+	{ "bits 3",	24, 8, 0, MAX8 },
+	{ }
+};
+
+static const struct field lane_fields[] = {
+	{ "session",	0, 8, 0, MAX8 },
+	{ "token",	8, 8, 0, MAX8 },
+	{ }
+};
+
+static const struct field no_fields[] = { { } };
+
+static const struct kind {
+	const struct field *fields;
+	u16 body;
+	u8 flags;		/* that may be set */
+	bool payload;		/* bytes may follow the body */
+} kinds[] = {
+	[1]  = { hello_fields, 48, 0, false },
+	[2]  = { data_fields, 8, 1, true },
+	[3]  = { offer_fields, 16, 1, false },
+	[4]  = { seg_fields, 24, 0, false },
+	[5]  = { done_fields, 8, 0, false },
+	[6]  = { reject_fields, 8, 0, false },
+	[7]  = { acks_fields, 32, 0, false },
+	[8]  = { no_fields, 0, 2, false },
+	[9]  = { no_fields, 0, 0, false },
+	[10] = { lane_fields, 16, 0, false },
+};
+
+static u64 get(const u8 *p, u32 size)
+{
+	u64 v = 0;
+
+	while (size--)
+		v = v << 8 | p[size];
+	return v;
+}
+
+static void put(u8 *p, u32 size, u64 v)
+{
+	for (; size--; v >>= 8)
+		*p++ = v;
+}
+
+static u64 field(const u8 *body, const struct field *f, const char *name)
+{
+	for (; f->name; f++)
+		if (!strcmp(f->name, name))
+			return get(body + f->at, f->size);
+	ASSERT_TRUE(false, "no %s", name);
+	return 0;
+}
+
+static bool in_range(const u8 *body, const struct field *f)
+{
+	u64 v;
+
+	for (; f->name; f++) {
+		v = get(body + f->at, f->size);
+		if (v < f->min || v > f->max)
+			return false;
+	}
+	return true;
+}
+
+/* What hangs on more than one field. */
+static bool fits_together(u32 type, const u8 *b)
+{
+	u64 slot;
+
+	switch (type) {
+	case KRMSG_ITEM_HELLO:
+		slot = field(b, hello_fields, "slot_size");
+		return slot % 8 == 0 &&
+		       field(b, hello_fields, "eager_limit") + 40 <= slot;
+	case KRMSG_ITEM_OFFER:
+		return field(b, offer_fields, "segments") <=
+		       field(b, offer_fields, "length");
+	case KRMSG_ITEM_SEG:
+		return field(b, seg_fields, "addr") <=
+		       MAX8 - field(b, seg_fields, "length");
+	}
+	return true;
+}
+
+/* Bytes of the item at p when it is right, else 0. */
+static u32 model_item(const u8 *p, u32 have)
+{
+	u32 type, len, space_of;
+
+	if (have < 8)
+		return 0;
+	type = p[0];
+	len = get(p + 2, 2);
+	space_of = 8 + (len + 7) / 8 * 8;
+	if (type < 1 || type > 10 || (p[1] & ~kinds[type].flags) ||
+	    space_of > have || len < kinds[type].body ||
+	    (len > kinds[type].body && !kinds[type].payload))
+		return 0;
+	if (!in_range(p + 8, kinds[type].fields) || !fits_together(type, p + 8))
+		return 0;
+	return space_of;
+}
+
+static bool model_header(const u8 *p, u32 len)
+{
+	return len >= 24 && len <= 65528 && len % 8 == 0 &&
+	       in_range(p, hdr_fields) && get(p + 4, 2) == len;
+}
+
+#define SAME(what, table, name) \
+	ASSERT_EQ(what, field(b, table, name), #name " of the item")
+
+static void compare_item(const u8 *p, const struct krmsg_item *item)
+{
+	const u8 *b = p + 8;
+
+	ASSERT_EQ(item->type, p[0], "type");
+	ASSERT_EQ(item->flags, p[1], "flags");
+	ASSERT_EQ(item->seq, get(p + 4, 4), "seq");
+	switch (item->type) {
+	case KRMSG_ITEM_HELLO:
+		ASSERT_TRUE((const u8 *)item->hello == b, "hello");
+		break;
+	case KRMSG_ITEM_DATA:
+		SAME(item->tag, data_fields, "tag");
+		ASSERT_TRUE(item->payload == b + 8, "place of the payload");
+		ASSERT_EQ(item->length, get(p + 2, 2) - 8, "payload");
+		break;
+	case KRMSG_ITEM_OFFER:
+		SAME(item->tag, offer_fields, "tag");
+		SAME(item->length, offer_fields, "length");
+		SAME(item->segments, offer_fields, "segments");
+		break;
+	case KRMSG_ITEM_SEG:
+		SAME(item->addr, seg_fields, "addr");
+		SAME(item->rkey, seg_fields, "rkey");
+		SAME(item->length, seg_fields, "length");
+		SAME(item->index, seg_fields, "index");
+		break;
+	case KRMSG_ITEM_DONE:
+		SAME(item->rkey, done_fields, "rkey");
+		SAME(item->index, done_fields, "index");
+		break;
+	case KRMSG_ITEM_REJECT:
+		SAME(item->reason, reject_fields, "reason");
+		SAME(item->rkey, reject_fields, "rkey");
+		break;
+	case KRMSG_ITEM_ACKS:
+		ASSERT_TRUE((const u8 *)item->acks == b, "acks");
+		break;
+	case KRMSG_ITEM_LANE_HELLO:
+		ASSERT_TRUE((const u8 *)item->lane == b, "lane");
+		break;
+	}
+	if (item->type != KRMSG_ITEM_DATA)
+		ASSERT_TRUE(!item->payload, "only DATA has a payload");
+}
+
+/*
+ * Parse a copy whose end is the end of an allocation, so that a byte too far
+ * is seen. Return: items, or -1 when it was refused; both parsers agree.
+ */
+static int parse(const u8 *bytes, u32 len, const char *what)
+{
+	u8 *p = malloc(len ? len : 1);
+	struct krmsg_frame_iter it;
+	struct krmsg_item item;
+	struct krmsg_frame f;
+	u32 at = HDR, n = 0, step;
+	int got;
+
+	memcpy(p, bytes, len);
+	got = krmsg_frame_open(p, len, &f, &it);
+	ASSERT_EQ(got, model_header(p, len) ? 0 : -EPROTO, "header: %s", what);
+	if (got)
+		goto refused;
+	ASSERT_EQ(f.flags, p[3], "flags: %s", what);
+	ASSERT_EQ(f.items, get(p + 6, 2), "items: %s", what);
+	ASSERT_EQ(f.length, len, "length: %s", what);
+	ASSERT_EQ(f.epoch, get(p + 8, 4), "epoch: %s", what);
+	ASSERT_EQ(f.slots, get(p + 12, 4), "slots: %s", what);
+	ASSERT_EQ(f.credit, get(p + 16, 4), "credit: %s", what);
+	ASSERT_EQ(f.ack, get(p + 20, 4), "ack: %s", what);
+	for (;;) {
+		memset(&item, 0xa5, sizeof(item));
+		got = krmsg_frame_next(&it, &item);
+		if (n == f.items) {
+			ASSERT_EQ(got, at == len ? 0 : -EPROTO,
+				  "end at %u of %u: %s", at, len, what);
+			break;
+		}
+		step = model_item(p + at, len - at);
+		ASSERT_EQ(got, step ? 1 : -EPROTO, "item %u: %s", n, what);
+		if (!step)
+			goto refused;
+		compare_item(p + at, &item);
+		at += step;
+		n++;
+	}
+	if (got)
+		goto refused;
+	ASSERT_EQ(krmsg_frame_next(&it, &item), 0, "the end stays the end");
+	free(p);
+	return n;
+refused:
+	free(p);
+	return -1;
+}
+
+#endif /* WIRE_MODEL_H */
