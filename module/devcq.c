@@ -2,10 +2,12 @@
 /*
  * Device completion queues. A context has its own, so that contexts share no
  * lock. They are polled under ctx->lock: by a thread that spins in ENTER, else
- * by irq_poll. The completion handler may run in hard interrupt context with
+ * by irq_poll. Only to peek whether there is anything needs no lock: the list is
+ * read under RCU for that. The completion handler may run in hard interrupt context with
  * the CQ's own lock held, so it only schedules.
  */
 #include <linux/cpu.h>
+#include <linux/rculist.h>
 
 #include "verbs.h"
 
@@ -101,6 +103,42 @@ int krmsg_devcqs_poll(struct krmsg_ctx *ctx)
 	return n;
 }
 
+/* Surely nothing to poll? A device that cannot tell says no. */
+static bool all_idle(struct krmsg_ctx *ctx)
+{
+	struct krmsg_devcq *cq;
+
+	list_for_each_entry_rcu(cq, &ctx->devcqs, node) {
+		const struct ib_device_ops *ops = &cq->dev->ib->ops;
+
+		if (!ops->peek_cq || ops->peek_cq(cq->cq, 1))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * krmsg_devcqs_wait() - peek until there may be something to poll
+ * @ctx: the context, not locked
+ * @max: how often, at least 1
+ *
+ * A spinner that polled all the time would hold the device CQ's lock just when
+ * the device wants to add a completion, and ctx->lock when others want that.
+ *
+ * Return: how often it has peeked; @max when there was nothing.
+ */
+u32 krmsg_devcqs_wait(struct krmsg_ctx *ctx, u32 max)
+{
+	u32 i = 0;
+
+	rcu_read_lock();
+	do
+		cpu_relax();
+	while (++i < max && all_idle(ctx));
+	rcu_read_unlock();
+	return i;
+}
+
 /**
  * krmsg_devcqs_empty() - poll all device CQs of a context until they are empty
  * @ctx: the context, locked
@@ -190,7 +228,7 @@ struct krmsg_devcq *krmsg_devcq_get(struct krmsg_ctx *ctx,
 		return cq;
 	cq->used = cqes;
 	krmsg_lock(ctx);
-	list_add_tail(&cq->node, &ctx->devcqs);
+	list_add_tail_rcu(&cq->node, &ctx->devcqs);
 	krmsg_devcqs_arm(ctx);
 	krmsg_unlock(ctx);
 	return cq;
@@ -245,14 +283,19 @@ void krmsg_devcq_free_all(struct krmsg_ctx *ctx, struct krmsg_dev *dev)
 
 	lockdep_assert_held(&ctx->mutex);
 	krmsg_lock(ctx);
-	list_for_each_entry_safe(cq, tmp, &ctx->devcqs, node)
-		if (!dev || cq->dev == dev)
-			list_move(&cq->node, &gone);
+	list_for_each_entry_safe(cq, tmp, &ctx->devcqs, node) {
+		if (dev && cq->dev != dev)
+			continue;
+		list_del_rcu(&cq->node);
+		list_add(&cq->gone, &gone);
+	}
 	krmsg_unlock(ctx);
 	if (list_empty(&gone))
 		return;
+	/* a thread that spins may be peeking */
+	synchronize_rcu_expedited();
 	run_softirqs_everywhere();
-	list_for_each_entry_safe(cq, tmp, &gone, node) {
+	list_for_each_entry_safe(cq, tmp, &gone, gone) {
 		irq_poll_disable(&cq->iop);
 		ib_destroy_cq(cq->cq);
 		kfree(cq);

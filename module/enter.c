@@ -14,6 +14,7 @@
 
 #define QUICK_NS	(200 * NSEC_PER_USEC)
 #define QUICK_TIMES	4
+#define SPIN_LOOKS	64	/* a spinner looks at the clock and all else */
 
 static void ack_timer(struct timer_list *t)
 {
@@ -309,11 +310,11 @@ static void end_spin(struct krmsg_ctx *ctx, bool done)
 /* To read the clock may cost as much as to poll: look only now and then. */
 static bool spun_enough(u32 rounds, u64 end, const ktime_t *deadline)
 {
-	if (rounds % 16)
+	if (rounds % SPIN_LOOKS)
 		return false;
 	if (local_clock() >= end || signal_pending(current))
 		return true;
-	return deadline && !(rounds % 64) && ktime_get() >= *deadline;
+	return deadline && ktime_get() >= *deadline;
 }
 
 /* Poll once. All else is looked at when something came, or now and then. */
@@ -359,13 +360,13 @@ static bool spin(struct enter *e, u64 end, const ktime_t *deadline)
 	u32 i = 0;
 
 	do {
-		if (spin_round(e, !(i % 16)))
+		if (spin_round(e, !(i % SPIN_LOOKS)))
 			return true;
-		/* let the device's own softirq have the CQ's lock */
-		cpu_relax();
+		i += e->more ? 1 : krmsg_devcqs_wait(e->ctx, SPIN_LOOKS -
+						     i % SPIN_LOOKS);
 		if (need_resched() && !give_way(e))
 			return false;
-	} while (!spun_enough(++i, end, deadline));
+	} while (!spun_enough(i, end, deadline));
 	return false;
 }
 

@@ -102,7 +102,8 @@ struct krmsg_region_map {
 struct krmsg_devcq {
 	struct krmsg_ctx *ctx;
 	struct krmsg_dev *dev;
-	struct list_head node;		/* ctx->devcqs; ctx->lock */
+	struct list_head node;		/* ctx->devcqs; ctx->lock, RCU to peek */
+	struct list_head gone;		/* on its way out */
 	struct ib_cq *cq;
 	struct irq_poll iop;
 	u32 size;
@@ -495,6 +496,7 @@ void krmsg_devcq_put(struct krmsg_devcq *cq, u32 cqes);
 void krmsg_devcq_free_all(struct krmsg_ctx *ctx, struct krmsg_dev *dev);
 int krmsg_devcq_poll(struct krmsg_devcq *cq, int budget);
 int krmsg_devcqs_poll(struct krmsg_ctx *ctx);
+u32 krmsg_devcqs_wait(struct krmsg_ctx *ctx, u32 max);
 void krmsg_devcqs_empty(struct krmsg_ctx *ctx);
 void krmsg_devcqs_arm(struct krmsg_ctx *ctx);
 
