@@ -506,6 +506,40 @@ static int krmsg_call_handle(struct krmsg_call *call,
 	return err;
 }
 
+/* Word by word: the general copies cost most before they begin. */
+static bool krmsg_enter_read(struct krmsg_enter *e,
+			     const struct krmsg_enter __user *user)
+{
+	const u64 __user *from = (const u64 __user *)user;
+	u64 *to = (u64 *)e;
+	u32 i;
+
+	BUILD_BUG_ON(sizeof(*e) % sizeof(*to));
+	if (!user_read_access_begin(user, sizeof(*e)))
+		return false;
+	for (i = 0; i < sizeof(*e) / sizeof(*to); i++)
+		unsafe_get_user(to[i], &from[i], fault);
+	user_read_access_end();
+	return true;
+fault:
+	user_read_access_end();
+	return false;
+}
+
+static bool krmsg_enter_write(struct krmsg_enter __user *user,
+			      const struct krmsg_enter *e)
+{
+	if (!user_write_access_begin(user, sizeof(*user)))
+		return false;
+	unsafe_put_user(e->out_submitted, &user->out_submitted, fault);
+	unsafe_put_user(e->out_records, &user->out_records, fault);
+	user_write_access_end();
+	return true;
+fault:
+	user_write_access_end();
+	return false;
+}
+
 /*
  * ENTER is on the data path. Is it just the struct that we know, from the
  * process that may? Whatever is wrong is found, and told, the general way.
@@ -524,7 +558,7 @@ static bool krmsg_enter_in(struct krmsg_call *call,
 	if (!smp_load_acquire(&ctx->ready))
 		return false;
 	return current->mm == ctx->mm &&
-	       !copy_from_user(e, user, sizeof(*e)) &&
+	       krmsg_enter_read(e, user) &&
 	       e->size == sizeof(*e) && !(e->flags & ~op->flags);
 }
 
@@ -532,11 +566,7 @@ static int krmsg_enter_out(const struct krmsg_call *call,
 			   const struct krmsg_op_ioctl *op,
 			   struct krmsg_enter __user *user)
 {
-	const struct krmsg_enter *e = &call->arg.enter;
-
-	/* both in one: to open user memory costs more than to copy */
-	if (copy_to_user(&user->out_submitted, &e->out_submitted,
-			 sizeof(e->out_submitted) + sizeof(e->out_records)))
+	if (!krmsg_enter_write(user, &call->arg.enter))
 		return krmsg_fail(call->ctx, -EFAULT, KRMSG_STAGE_ARGUMENT,
 				  (uintptr_t)user, 0,
 				  "%s: the argument is not writable", op->name);
