@@ -158,8 +158,8 @@ struct krmsg_region {
  * @reap_more: krmsg_reap() has stopped before cq_head
  * @held_events: events that wait until an earlier one is consumed
  * @ack_timer: fires for ack_due, and to arm device CQs that were left unarmed
- * @left_at: when the last spinning thread left with its records, in ns;
- *	belongs to the thread that spins, as does @quick
+ * @left_at: when a spinning thread has last read the clock, in ns; belongs to
+ *	the thread that spins, as does @quick
  * @quick: how often in a row one was back soon
  * @credit_timer: rereads cq_head for short_eps
  * @stats: of endpoints that are gone, and what belongs to none

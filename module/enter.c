@@ -265,17 +265,27 @@ static void send_first(struct enter *e)
  * Become the thread that spins, before anything is submitted: its answer may be
  * there at once. Others that would spin sleep.
  */
-static bool begin_spin(struct krmsg_ctx *ctx, const struct krmsg_enter *arg,
-		       u64 now)
+static bool begin_spin(struct krmsg_ctx *ctx, const struct krmsg_enter *arg)
 {
-	if (!(arg->flags & KRMSG_ENTER_SPIN) || !arg->spin_ns ||
-	    !arg->min_records || test_and_set_bit(0, &ctx->spinning))
-		return false;
+	return (arg->flags & KRMSG_ENTER_SPIN) && arg->spin_ns &&
+	       arg->min_records && !test_and_set_bit(0, &ctx->spinning);
+}
+
+/*
+ * Start the clock, once all is sent. Was the spinner back soon after the last
+ * one had left? That one is taken to have left when it last read the clock,
+ * which is not read once more on the way out.
+ */
+static u64 start_clock(struct krmsg_ctx *ctx)
+{
+	u64 now = local_clock();
+
 	if (now - ctx->left_at < QUICK_NS)
 		ctx->quick++;
 	else
 		ctx->quick = 0;
-	return true;
+	ctx->left_at = now;
+	return now;
 }
 
 /*
@@ -288,8 +298,6 @@ static void end_spin(struct krmsg_ctx *ctx, bool done)
 {
 	bool quick = ctx->quick >= QUICK_TIMES;
 
-	if (done)
-		ctx->left_at = local_clock();
 	clear_bit_unlock(0, &ctx->spinning);
 	/*
 	 * Softirqs that saw the bit have left the work to us: look after it.
@@ -308,11 +316,13 @@ static void end_spin(struct krmsg_ctx *ctx, bool done)
 }
 
 /* To read the clock may cost as much as to poll: look only now and then. */
-static bool spun_enough(u32 rounds, u64 end, const ktime_t *deadline)
+static bool spun_enough(struct krmsg_ctx *ctx, u32 rounds, u64 end,
+			const ktime_t *deadline)
 {
 	if (rounds % SPIN_LOOKS)
 		return false;
-	if (local_clock() >= end || signal_pending(current))
+	ctx->left_at = local_clock();
+	if (ctx->left_at >= end || signal_pending(current))
 		return true;
 	return deadline && ktime_get() >= *deadline;
 }
@@ -355,8 +365,9 @@ static bool give_way(struct enter *e)
 }
 
 /* Poll the device until records are there. */
-static bool spin(struct enter *e, u64 end, const ktime_t *deadline)
+static bool spin(struct enter *e, u64 ns, const ktime_t *deadline)
 {
+	u64 end = start_clock(e->ctx) + min_t(u64, ns, KRMSG_MAX_SPIN_NS);
 	u32 i = 0;
 
 	do {
@@ -366,7 +377,7 @@ static bool spin(struct enter *e, u64 end, const ktime_t *deadline)
 						     i % SPIN_LOOKS);
 		if (need_resched() && !give_way(e))
 			return false;
-	} while (!spun_enough(i, end, deadline));
+	} while (!spun_enough(e->ctx, i, end, deadline));
 	return false;
 }
 
@@ -411,16 +422,13 @@ static int run(struct enter *e, const struct krmsg_enter *arg)
 {
 	ktime_t deadline = ns_to_ktime(min_t(u64, arg->deadline_ns, KTIME_MAX));
 	ktime_t *limit = arg->flags & KRMSG_ENTER_DEADLINE ? &deadline : NULL;
-	u64 now = local_clock();
 	bool done;
 
-	e->spinner = begin_spin(e->ctx, arg, now);
+	e->spinner = begin_spin(e->ctx, arg);
 	if (e->spinner) {
 		if (e->to_submit)
 			send_first(e);
-		done = e->err || spin(e, now + min_t(u64, arg->spin_ns,
-						     KRMSG_MAX_SPIN_NS),
-				       limit);
+		done = e->err || spin(e, arg->spin_ns, limit);
 		if (e->spinner)
 			end_spin(e->ctx, done);
 		e->spinner = false;
