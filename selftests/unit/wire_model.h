@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A second parser of frames, made from a table of all fields, which the real
+ * A second parser of frames, made from the table of all fields, which the real
  * one is compared with.
  */
 #ifndef WIRE_MODEL_H
@@ -8,7 +8,7 @@
 
 #include "harness.h"
 #include "golden.h"
-#include "wire.h"
+#include "wire_fields.h"
 
 #define HDR	((u32)sizeof(struct krmsg_frame_hdr))
 #define ITEM	((u32)sizeof(struct krmsg_item_hdr))
@@ -44,133 +44,6 @@ static void expect_bytes(const char *name, const void *bytes, u32 len)
 			  i, name);
 }
 
-/* The field table */
-
-struct field {
-	const char *name;
-	u16 at;
-	u16 size;
-	u64 min;
-	u64 max;
-};
-
-#define MAX2	0xffff
-#define MAX4	0xffffffff
-#define MAX8	0xffffffffffffffffULL
-
-static const struct field hdr_fields[] = {
-	{ "magic",	0, 2, 0x6d6b, 0x6d6b },
-	{ "version",	2, 1, 1, 1 },
-	{ "flags",	3, 1, 0, 1 },
-	{ "length",	4, 2, 24, 65528 },
-	{ "items",	6, 2, 0, MAX2 },
-	{ "epoch",	8, 4, 0, MAX4 },
-	{ "slots",	12, 4, 0, MAX4 },
-	{ "credit",	16, 4, 0, MAX4 },
-	{ "ack",	20, 4, 0, MAX4 },
-	{ }
-};
-
-static const struct field hello_fields[] = {
-	{ "session",	0, 8, 0, MAX8 },
-	{ "token",	8, 8, 0, MAX8 },
-	{ "slot_size",	16, 4, 512, 65528 },
-	{ "slots",	20, 4, 2, 65535 },
-	{ "credit",	24, 4, 0, 1u << 30 },
-	{ "eager_limit", 28, 4, 0, 65488 },
-	{ "delivered",	32, 4, 0, MAX4 },
-	{ "lane_port",	36, 2, 0, MAX2 },
-	{ "max_segs",	38, 2, 1, 0xffff },
-	{ "features",	40, 4, 0, 0 },
-	{ "reserved",	44, 4, 0, 0 },
-	{ }
-};
-
-static const struct field data_fields[] = {
-	{ "tag",	0, 8, 0, MAX8 },
-	{ }
-};
-
-static const struct field offer_fields[] = {
-	{ "tag",	0, 8, 0, MAX8 },
-	{ "length",	8, 4, 1, 0xffffffff },
-	{ "segments",	12, 2, 1, 4104 },
-	{ "reserved",	14, 2, 0, 0 },
-	{ }
-};
-
-static const struct field seg_fields[] = {
-	{ "addr",	0, 8, 0, MAX8 },
-	{ "rkey",	8, 4, 0, MAX4 },
-	{ "length",	12, 4, 1, 0xffffffff },
-	{ "index",	16, 2, 0, 4103 },
-	{ "reserved",	18, 2, 0, 0 },
-	{ "reserved2",	20, 4, 0, 0 },
-	{ }
-};
-
-static const struct field done_fields[] = {
-	{ "rkey",	0, 4, 0, MAX4 },
-	{ "index",	4, 2, 0, 4103 },
-	{ "reserved",	6, 2, 0, 0 },
-	{ }
-};
-
-static const struct field reject_fields[] = {
-	{ "reason",	0, 4, 1, 3 },
-	{ "rkey",	4, 4, 0, MAX4 },
-	{ }
-};
-
-static const struct field acks_fields[] = {
-	{ "bits 0",	0, 8, 0, MAX8 },
-	{ "bits 1",	8, 8, 0, MAX8 },
-	{ "bits 2",	16, 8, 0, MAX8 },
-	{ "bits 3",	24, 8, 0, MAX8 },
-	{ }
-};
-
-static const struct field lane_fields[] = {
-	{ "session",	0, 8, 0, MAX8 },
-	{ "token",	8, 8, 0, MAX8 },
-	{ }
-};
-
-static const struct field no_fields[] = { { } };
-
-static const struct kind {
-	const struct field *fields;
-	u16 body;
-	u8 flags;		/* that may be set */
-	bool payload;		/* bytes may follow the body */
-} kinds[] = {
-	[1]  = { hello_fields, 48, 0, false },
-	[2]  = { data_fields, 8, 1, true },
-	[3]  = { offer_fields, 16, 1, false },
-	[4]  = { seg_fields, 24, 0, false },
-	[5]  = { done_fields, 8, 0, false },
-	[6]  = { reject_fields, 8, 0, false },
-	[7]  = { acks_fields, 32, 0, false },
-	[8]  = { no_fields, 0, 2, false },
-	[9]  = { no_fields, 0, 0, false },
-	[10] = { lane_fields, 16, 0, false },
-};
-
-static u64 get(const u8 *p, u32 size)
-{
-	u64 v = 0;
-
-	while (size--)
-		v = v << 8 | p[size];
-	return v;
-}
-
-static void put(u8 *p, u32 size, u64 v)
-{
-	for (; size--; v >>= 8)
-		*p++ = v;
-}
-
 static u64 field(const u8 *body, const struct field *f, const char *name)
 {
 	for (; f->name; f++)
@@ -178,18 +51,6 @@ static u64 field(const u8 *body, const struct field *f, const char *name)
 			return get(body + f->at, f->size);
 	ASSERT_TRUE(false, "no %s", name);
 	return 0;
-}
-
-static bool in_range(const u8 *body, const struct field *f)
-{
-	u64 v;
-
-	for (; f->name; f++) {
-		v = get(body + f->at, f->size);
-		if (v < f->min || v > f->max)
-			return false;
-	}
-	return true;
 }
 
 /* What hangs on more than one field. */
@@ -222,7 +83,7 @@ static u32 model_item(const u8 *p, u32 have)
 	type = p[0];
 	len = get(p + 2, 2);
 	space_of = 8 + (len + 7) / 8 * 8;
-	if (type < 1 || type > 10 || (p[1] & ~kinds[type].flags) ||
+	if (type < 1 || type >= KINDS || (p[1] & ~kinds[type].flags) ||
 	    space_of > have || len < kinds[type].body ||
 	    (len > kinds[type].body && !kinds[type].payload))
 		return 0;
