@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * An endpoint without its memory: the state table, both sequence windows,
+ * slots and ring credit, put together as module/rx.c does. It takes frames of
+ * a peer that may say anything.
+ */
+#ifndef FRAME_SESSION_H
+#define FRAME_SESSION_H
+
+#include "credit.h"
+#include "seqwin.h"
+#include "state.h"
+#include "wire_model.h"
+
+#define SESSION_SLOTS	64u
+#define SESSION_CREDIT	2048u	/* ring units */
+
+struct session {
+	enum krmsg_state state;
+	bool active;
+	bool fin;
+	bool fin_close;
+	bool lane_ready;
+	u32 epoch;
+	u64 handle;
+	u64 token;
+	struct krmsg_seqwin rx;
+	struct krmsg_seqwin tx;
+	struct krmsg_grant slots_in;	/* what the peer may use */
+	struct krmsg_grant credit_in;
+	struct krmsg_spend slots;	/* what this side may use */
+	struct krmsg_spend credit;
+	u32 peer_slots;
+	u32 peer_credit;
+};
+
+/* What a frame has brought. */
+struct tally {
+	u32 messages;
+	u32 units;
+};
+
+static void session_trigger(struct session *s, enum krmsg_trigger t)
+{
+	int to = krmsg_state_next(s->state, t);
+
+	if (to == KRMSG_S_IGNORE)
+		return;
+	ASSERT_TRUE(s->state != KRMSG_S_CLOSED, "trigger %u leaves CLOSED", t);
+	ASSERT_TRUE(!krmsg_state_ending(s->state) || to == KRMSG_S_CLOSED,
+		    "trigger %u leads from the end to %s", t,
+		    krmsg_state_name(to));
+	s->state = to;
+}
+
+/* Counters begin anywhere, often where they wrap. */
+static void session_start(struct session *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->active = rnd_below(2);
+	s->epoch = rnd_below(4) ? 0 : rnd_edge();
+	s->handle = rnd();
+	s->token = rnd();
+	krmsg_seqwin_init(&s->rx, rnd_edge() - rnd_below(300));
+	krmsg_seqwin_init(&s->tx, rnd_edge() - rnd_below(300));
+	krmsg_grant_init(&s->slots_in, SESSION_SLOTS);
+	krmsg_grant_init(&s->credit_in, SESSION_CREDIT);
+	s->state = s->active ? KRMSG_S_RESOLVING : KRMSG_S_REQUESTED;
+	session_trigger(s, s->active ? KRMSG_T_RESOLVED : KRMSG_T_ACCEPT);
+	ASSERT_EQ(s->state, KRMSG_S_CONNECTING, "the way up");
+	if (s->active)
+		session_trigger(s, KRMSG_T_ESTABLISHED);
+}
+
+/* The end: everything is ignored from now on. */
+static void session_end(struct session *s, enum krmsg_trigger why)
+{
+	u32 t;
+
+	session_trigger(s, why);
+	ASSERT_EQ(s->state, KRMSG_S_DRAINING, "a fault or an abort drains");
+	session_trigger(s, KRMSG_T_DRAINED);
+	ASSERT_EQ(s->state, KRMSG_S_CLOSED, "drained");
+	for (t = 0; t < KRMSG_NR_TRIGGERS; t++)
+		session_trigger(s, t);
+	ASSERT_EQ(s->state, KRMSG_S_CLOSED, "nothing leaves CLOSED");
+}
+
+static void session_delivered(struct session *s, u32 seq)
+{
+	ASSERT_TRUE(krmsg_seqwin_mark(&s->rx, seq), "%u is in the window once",
+		    seq);
+	while (krmsg_seqwin_slide(&s->rx))
+		;
+}
+
+static int take_message(struct session *s, const struct krmsg_item *i,
+			u32 units, bool at_once, struct tally *t)
+{
+	if (s->fin || !krmsg_seqwin_push(&s->rx, i->seq) ||
+	    !krmsg_grant_use(&s->credit_in, units))
+		return -EPROTO;
+	t->messages++;
+	t->units += units;
+	if (at_once)
+		session_delivered(s, i->seq);
+	return 0;
+}
+
+static int take_acks_item(struct session *s, u32 ack,
+			  const struct krmsg_wire_acks *acks)
+{
+	u32 i;
+
+	for (i = 0; i < KRMSG_WINDOW; i++) {
+		if (!(le64_to_cpu(acks->bits[i / 64]) >> (i % 64) & 1))
+			continue;
+		if (!krmsg_seqwin_has(&s->tx, ack + i))
+			return -EPROTO;
+		krmsg_seqwin_mark(&s->tx, ack + i);
+	}
+	return 0;
+}
+
+static int take_fin(struct session *s, const struct krmsg_item *i)
+{
+	bool close = i->flags & KRMSG_ITEMF_CLOSE;
+
+	if (i->seq != s->rx.next || s->fin_close || (s->fin && !close))
+		return -EPROTO;
+	s->fin = true;
+	s->fin_close = close;
+	if (close)
+		session_trigger(s, KRMSG_T_CLOSE);
+	return 0;
+}
+
+static int take_item(struct session *s, const struct krmsg_frame *f,
+		     const struct krmsg_item *i, struct tally *t)
+{
+	switch (i->type) {
+	case KRMSG_ITEM_DATA:
+		return take_message(s, i, krmsg_units_inline(i->length), true,
+				    t);
+	case KRMSG_ITEM_OFFER:
+		return take_message(s, i, KRMSG_UNITS_RECORD, false, t);
+	case KRMSG_ITEM_SEG:
+	case KRMSG_ITEM_DONE:
+	case KRMSG_ITEM_REJECT:
+		return 0;	/* about memory, which is not here */
+	case KRMSG_ITEM_ACKS:
+		return take_acks_item(s, f->ack, i->acks);
+	case KRMSG_ITEM_FIN:
+		return take_fin(s, i);
+	case KRMSG_ITEM_LANE_REQUEST:
+		return s->active ? 0 : -EPROTO;
+	}
+	return -EPROTO;
+}
+
+static int take_ack(struct session *s, u32 ack)
+{
+	if (!krmsg_seqwin_ack_ok(&s->tx, ack))
+		return -EPROTO;
+	if (!krmsg_seqwin_ack_new(&s->tx, ack))
+		return 0;
+	for (; s->tx.base != ack; krmsg_seqwin_slide(&s->tx))
+		krmsg_seqwin_mark(&s->tx, s->tx.base);
+	return 0;
+}
+
+static int take_items(struct session *s, const struct krmsg_frame *f,
+		      struct krmsg_frame_iter *it, struct tally *t)
+{
+	struct krmsg_item item;
+	int more, err;
+
+	while ((more = krmsg_frame_next(it, &item)) > 0) {
+		err = take_item(s, f, &item, t);
+		if (err)
+			return err;
+	}
+	if (more || !krmsg_spend_raise(&s->slots, f->slots, s->peer_slots) ||
+	    !krmsg_spend_raise(&s->credit, f->credit, s->peer_credit))
+		return -EPROTO;
+	return take_ack(s, f->ack);
+}
+
+/* The frame has this item and nothing behind it. */
+static bool only_item(struct krmsg_frame_iter *it, u8 type,
+		      struct krmsg_item *item)
+{
+	struct krmsg_item more;
+
+	return krmsg_frame_next(it, item) == 1 && item->type == type &&
+	       krmsg_frame_next(it, &more) == 0;
+}
+
+static int take_hello(struct session *s, struct krmsg_frame_iter *it)
+{
+	struct krmsg_item item;
+
+	if (!only_item(it, KRMSG_ITEM_HELLO, &item))
+		return -EPROTO;
+	s->peer_slots = le32_to_cpu(item.hello->slots);
+	s->peer_credit = le32_to_cpu(item.hello->credit);
+	s->slots.limit = s->peer_slots;
+	s->credit.limit = s->peer_credit;
+	if (!s->active)
+		session_trigger(s, KRMSG_T_ESTABLISHED);
+	session_trigger(s, KRMSG_T_HELLO);
+	ASSERT_EQ(s->state, KRMSG_S_OPEN, "after HELLO");
+	return 0;
+}
+
+static int take_lane(struct session *s, struct krmsg_frame_iter *it)
+{
+	struct krmsg_item item;
+
+	if (s->active || s->lane_ready ||
+	    !only_item(it, KRMSG_ITEM_LANE_HELLO, &item) ||
+	    le64_to_cpu(item.lane->session) != s->handle ||
+	    le64_to_cpu(item.lane->token) != s->token)
+		return -EPROTO;
+	s->lane_ready = true;
+	return 0;
+}
+
+/* Bits of the window that stand outside of it? */
+static bool stray_bits(const struct krmsg_seqwin *w)
+{
+	struct krmsg_wire_acks acks;
+	u32 i, n = 0;
+
+	krmsg_seqwin_acks(w, &acks);
+	for (i = 0; i < ARRAY_SIZE(w->bits); i++)
+		n += __builtin_popcountll(w->bits[i]) -
+		     __builtin_popcountll(acks.bits[i]);
+	return n;
+}
+
+/* What holds after every frame, whatever it was. */
+static void session_holds(const struct session *s)
+{
+	ASSERT_TRUE((u32)s->state < KRMSG_NR_STATES, "state %d", s->state);
+	ASSERT_LE(krmsg_seqwin_open(&s->rx), KRMSG_WINDOW, "receiving");
+	ASSERT_LE(krmsg_seqwin_open(&s->tx), KRMSG_WINDOW, "sending");
+	ASSERT_TRUE(!stray_bits(&s->rx), "bits outside of the window");
+	ASSERT_TRUE(!stray_bits(&s->tx), "bits outside of the window");
+	ASSERT_TRUE(s->rx.base == s->rx.next ||
+		    !krmsg_seqwin_test(&s->rx, s->rx.base),
+		    "what is delivered leaves the window");
+	ASSERT_LE(s->slots_in.granted - s->slots_in.used,
+		  s->slots_in.capacity, "slots that the peer has");
+	ASSERT_LE(s->credit_in.granted - s->credit_in.used,
+		  s->credit_in.capacity, "credit that the peer has");
+	ASSERT_LE(krmsg_spend_left(&s->slots), s->peer_slots, "slots");
+	ASSERT_LE(krmsg_spend_left(&s->credit), s->peer_credit, "credit");
+}
+
+/* What a frame that was taken has changed is what stood in it. */
+static void session_moved(const struct session *was, const struct session *s,
+			  const struct krmsg_frame *f, const struct tally *t)
+{
+	ASSERT_EQ(s->slots_in.used - was->slots_in.used, 1, "a slot is used");
+	ASSERT_EQ(s->rx.next - was->rx.next, t->messages, "messages");
+	ASSERT_EQ(s->credit_in.used - was->credit_in.used, t->units, "credit");
+	ASSERT_TRUE(!was->fin || !t->messages, "no message after FIN");
+	ASSERT_EQ(s->tx.next, was->tx.next, "what was sent");
+	ASSERT_TRUE(s->tx.base == was->tx.base || s->tx.base == f->ack,
+		    "acknowledged up to the header's ack");
+	ASSERT_LE(s->tx.base - was->tx.base, was->tx.next - was->tx.base,
+		  "only what was sent is acknowledged");
+	if (!krmsg_state_live(was->state))
+		return;
+	ASSERT_TRUE(s->slots.limit == was->slots.limit ||
+		    s->slots.limit == f->slots, "slots come from the header");
+	ASSERT_TRUE(s->credit.limit == was->credit.limit ||
+		    s->credit.limit == f->credit, "credit, too");
+	ASSERT_TRUE((s32)(s->slots.limit - was->slots.limit) >= 0 &&
+		    (s32)(s->credit.limit - was->credit.limit) >= 0,
+		    "no grant is taken back");
+}
+
+/**
+ * session_take() - a frame comes in
+ * @s: the session
+ * @p: the frame, at the end of its memory
+ * @len: bytes of it
+ * @lane: it came on this lane
+ *
+ * Return: 0 or -EPROTO; then the session has ended.
+ */
+static int session_take(struct session *s, const u8 *p, u32 len, u32 lane)
+{
+	struct session was = *s;
+	struct krmsg_frame_iter it;
+	struct tally tally = {};
+	struct krmsg_frame f;
+	int err;
+
+	err = krmsg_frame_open(p, len, &f, &it);
+	if (!err && lane == KRMSG_LANE_DATA) {
+		err = take_lane(s, &it);
+	} else if (!err) {
+		if (f.epoch != s->epoch || !krmsg_grant_use(&s->slots_in, 1))
+			err = -EPROTO;
+		else if (krmsg_state_live(s->state))
+			err = take_items(s, &f, &it, &tally);
+		else
+			err = take_hello(s, &it);
+	}
+	session_holds(s);
+	if (!err && lane == KRMSG_LANE_MESSAGE)
+		session_moved(&was, s, &f, &tally);
+	if (err) {
+		ASSERT_EQ(err, -EPROTO, "the only errno");
+		session_end(s, KRMSG_T_FAULT);
+	}
+	return err;
+}
+
+#endif /* FRAME_SESSION_H */
