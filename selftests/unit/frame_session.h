@@ -12,9 +12,6 @@
 #include "state.h"
 #include "wire_model.h"
 
-#define SESSION_SLOTS	64u
-#define SESSION_CREDIT	2048u	/* ring units */
-
 struct session {
 	enum krmsg_state state;
 	bool active;
@@ -53,6 +50,21 @@ static void session_trigger(struct session *s, enum krmsg_trigger t)
 	s->state = to;
 }
 
+/* A window in use: some messages are in it, some of them delivered. */
+static void used_window(struct krmsg_seqwin *w)
+{
+	u32 n, seq;
+
+	krmsg_seqwin_init(w, rnd_edge() - rnd_below(300));
+	n = rnd_below(4) ? rnd_below(8) : rnd_below(KRMSG_WINDOW + 1);
+	while (n--) {
+		seq = w->next;
+		krmsg_seqwin_push(w, seq);
+		if (seq != w->base && !rnd_below(4))
+			krmsg_seqwin_mark(w, seq);
+	}
+}
+
 /* Counters begin anywhere, often where they wrap. */
 static void session_start(struct session *s)
 {
@@ -61,10 +73,10 @@ static void session_start(struct session *s)
 	s->epoch = rnd_below(4) ? 0 : rnd_edge();
 	s->handle = rnd();
 	s->token = rnd();
-	krmsg_seqwin_init(&s->rx, rnd_edge() - rnd_below(300));
-	krmsg_seqwin_init(&s->tx, rnd_edge() - rnd_below(300));
-	krmsg_grant_init(&s->slots_in, SESSION_SLOTS);
-	krmsg_grant_init(&s->credit_in, SESSION_CREDIT);
+	used_window(&s->rx);
+	used_window(&s->tx);
+	krmsg_grant_init(&s->slots_in, 2 + rnd_below(64));
+	krmsg_grant_init(&s->credit_in, 1 + rnd_below(600));
 	s->state = s->active ? KRMSG_S_RESOLVING : KRMSG_S_REQUESTED;
 	session_trigger(s, s->active ? KRMSG_T_RESOLVED : KRMSG_T_ACCEPT);
 	ASSERT_EQ(s->state, KRMSG_S_CONNECTING, "the way up");
