@@ -397,7 +397,7 @@ static void usage(void)
 	exit(2);
 }
 
-int main(int argc, char **argv)
+int th_main(int argc, char **argv)
 {
 	unsigned int first = 0, nr = 0, failed = 0, i;
 	bool list = false, count = false;
@@ -479,4 +479,10 @@ int main(int argc, char **argv)
 			failed++;
 	}
 	return failed ? TH_FAIL : TH_PASS;
+}
+
+/* A program may have a main() of its own, for options of its own. */
+int __attribute__((weak)) main(int argc, char **argv)
+{
+	return th_main(argc, argv);
 }

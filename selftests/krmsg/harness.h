@@ -50,6 +50,9 @@ struct th_test {
 void th_add_variant(struct th_fixture *f, struct th_variant *v);
 void th_add_test(struct th_test *t);
 
+/* What main() does. */
+int th_main(int argc, char **argv);
+
 /* What the test says to its reader. */
 void th_log(const char *fmt, ...) TH_PRINTF(1, 2);
 void th_hint(const char *fmt, ...) TH_PRINTF(1, 2);
