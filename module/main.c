@@ -8,6 +8,7 @@
 #include <linux/workqueue.h>
 
 #include "chardev.h"
+#include "fault.h"
 
 #define KRMSG_MINOR	243	/* of those for local use, 240 to 254 */
 
@@ -45,6 +46,7 @@ static int __init krmsg_init(void)
 		       err);
 		goto err_verbs;
 	}
+	krmsg_fault_init();
 	return 0;
 
 err_verbs:
@@ -61,6 +63,7 @@ static void __exit krmsg_exit(void)
 	krmsg_ctx_wait_all();
 	krmsg_verbs_exit();
 	destroy_workqueue(krmsg_end_wq);
+	krmsg_fault_exit();
 	/* The last free_notifier() may still be on its way out. */
 	mmu_notifier_synchronize();
 }
