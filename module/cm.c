@@ -97,6 +97,8 @@ int krmsg_cm_dial(struct krmsg_lane *lane, struct net *net,
 	err = krmsg_addr_to_sa(dst, &to);
 	if (!err && src)
 		err = krmsg_addr_to_sa(src, &from);
+	if (!err)
+		err = krmsg_fault(KRMSG_FAULT_DIAL);
 	if (err)
 		return err;
 	id = rdma_create_id(net, krmsg_cm_event, lane, RDMA_PS_TCP, IB_QPT_RC);
@@ -155,7 +157,7 @@ int krmsg_cm_accept(struct krmsg_lane *lane, const struct rdma_conn_param *req,
 	p.private_data = &data;
 	p.private_data_len = sizeof(data.rep) + user_len;
 	lane->connected = true;
-	return rdma_accept(lane->id, &p);
+	return krmsg_fault(KRMSG_FAULT_ACCEPT) ?: rdma_accept(lane->id, &p);
 }
 
 /**
@@ -218,7 +220,8 @@ static int connect_lane(struct krmsg_lane *lane)
 	p.private_data = &data;
 	p.private_data_len = sizeof(data.req) + data.req.user_len;
 	lane->connected = true;
-	return rdma_connect_locked(lane->id, &p);
+	return krmsg_fault(KRMSG_FAULT_CONNECT) ?:
+	       rdma_connect_locked(lane->id, &p);
 }
 
 /* Make what the lane needs and go on to connect. */
@@ -383,7 +386,8 @@ static int on_lane(struct krmsg_lane *lane, struct rdma_cm_id *id,
 
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		err = rdma_resolve_route(id, RESOLVE_MS);
+		err = krmsg_fault(KRMSG_FAULT_ROUTE) ?:
+		      rdma_resolve_route(id, RESOLVE_MS);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		stage = KRMSG_STAGE_QP;

@@ -183,6 +183,8 @@ static struct krmsg_devcq *devcq_create(struct krmsg_ctx *ctx,
 
 	if (attr.cqe < cqes)
 		return ERR_PTR(-ENOSPC);
+	if (krmsg_fault(KRMSG_FAULT_ALLOC_CQ))
+		return ERR_PTR(-ENOMEM);
 	cq = kzalloc(sizeof(*cq), GFP_KERNEL_ACCOUNT);
 	if (!cq)
 		return ERR_PTR(-ENOMEM);

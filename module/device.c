@@ -216,6 +216,8 @@ int krmsg_dev_attach(struct krmsg_ctx *ctx, struct ib_device *ib, int *slot)
 	}
 	if (free < 0)
 		return -ENOSPC;
+	if (krmsg_fault(KRMSG_FAULT_ATTACH))
+		return -ENOMEM;
 	dev = dev_use(ctx, ib);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);

@@ -101,8 +101,11 @@ static void init_lists(struct krmsg_ep *ep)
  */
 struct krmsg_ep *krmsg_ep_alloc(struct krmsg_ctx *ctx, bool active)
 {
-	struct krmsg_ep *ep = kvzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
+	struct krmsg_ep *ep;
 
+	if (krmsg_fault(KRMSG_FAULT_ALLOC_EP))
+		return NULL;
+	ep = kvzalloc(sizeof(*ep), GFP_KERNEL_ACCOUNT);
 	if (!ep)
 		return NULL;
 	krmsg_owner_init(&ep->own, krmsg_rx_popped, ep_free);
@@ -657,7 +660,8 @@ int krmsg_ep_attach(struct krmsg_ep *ep)
 	if (err)
 		return err;
 	ep->dev = ep->ctx->devs[ep->slot];
-	ep->pd = ib_alloc_pd(ib, 0);
+	ep->pd = krmsg_fault(KRMSG_FAULT_ALLOC_PD) ? ERR_PTR(-ENOMEM) :
+		 ib_alloc_pd(ib, 0);
 	if (IS_ERR(ep->pd)) {
 		err = PTR_ERR(ep->pd);
 		ep->pd = NULL;

@@ -119,7 +119,8 @@ static int create_qp(struct krmsg_lane *lane, u32 inline_bytes)
 	};
 	int err;
 
-	err = rdma_create_qp(lane->id, ep->pd, &attr);
+	err = krmsg_fault(KRMSG_FAULT_ALLOC_QP) ?:
+	      rdma_create_qp(lane->id, ep->pd, &attr);
 	if (err)
 		return err;
 	lane->qp = lane->id->qp;
@@ -162,7 +163,7 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 		return PTR_ERR(cq);
 	lane->devcq = cq;
 	lane->cqes = lane->sq_size + lane->nr_slots + 2;
-	err = alloc_frames(lane);
+	err = krmsg_fault(KRMSG_FAULT_ALLOC_FRAMES) ?: alloc_frames(lane);
 	if (err)
 		return err;
 	/* the device need not fetch what its queue holds; not each one can */
@@ -219,7 +220,8 @@ int krmsg_lane_repost(struct krmsg_lane *lane, bool all)
 				wr[n - 1].next = &wr[n];
 		}
 		lane->nr_repost -= n;
-		err = ib_post_recv(lane->qp, wr, NULL);
+		err = krmsg_fault(KRMSG_FAULT_POST_RECV) ?:
+		      ib_post_recv(lane->qp, wr, NULL);
 		if (err)
 			return err;
 		if (lane->lane == KRMSG_LANE_MESSAGE && lane->ready)
@@ -310,8 +312,10 @@ void krmsg_lane_drain(struct krmsg_lane *lane)
 	lane->recv_drain.cqe.done = drain_done;
 	krmsg_lock(ctx);
 	lane->ready = false;
-	serr = ib_post_send(lane->qp, &swr.wr, NULL);
-	rerr = ib_post_recv(lane->qp, &rwr, NULL);
+	serr = krmsg_fault(KRMSG_FAULT_POST_DRAIN) ?:
+	       ib_post_send(lane->qp, &swr.wr, NULL);
+	rerr = krmsg_fault(KRMSG_FAULT_POST_DRAIN) ?:
+	       ib_post_recv(lane->qp, &rwr, NULL);
 	krmsg_unlock(ctx);
 	if (!serr)
 		drain_wait(ctx, &lane->send_drain);

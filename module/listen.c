@@ -303,7 +303,8 @@ int krmsg_listener_request(struct krmsg_listener *l, struct rdma_cm_id *id,
 	krmsg_addr_from_sa(&ep->dst,
 			   (struct sockaddr *)&id->route.addr.dst_addr);
 	mutex_lock(&ctx->mutex);
-	if (!krmsg_obj_add(ctx, &ep->obj, KRMSG_OBJ_REQUEST)) {
+	if (!krmsg_fault(KRMSG_FAULT_ALLOC_ID) &&
+	    !krmsg_obj_add(ctx, &ep->obj, KRMSG_OBJ_REQUEST)) {
 		krmsg_lock(ctx);
 		ok = publish_request(l, ep);
 		if (ok) {

@@ -28,6 +28,7 @@ static void inv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct krmsg_lane *lane = mr->lane;
 	struct krmsg_req *req = mr->req;
 
+	krmsg_fault_wc(KRMSG_FAULT_WC_INV, wc);
 	if (krmsg_wc_failed(lane, wc))
 		return;
 	lane->wr_retired = mr->wr_end;
@@ -58,7 +59,9 @@ int krmsg_offer_init(struct krmsg_ep *ep)
 	if (!ep->sg || !mrs)
 		return -ENOMEM;
 	for (i = 0; i < KRMSG_MRS; i++) {
-		mrs[i].mr = ib_alloc_mr(ep->pd, IB_MR_TYPE_MEM_REG,
+		mrs[i].mr = krmsg_fault(KRMSG_FAULT_ALLOC_MR) ?
+			    ERR_PTR(-ENOMEM) :
+			    ib_alloc_mr(ep->pd, IB_MR_TYPE_MEM_REG,
 					ep->mr_pages);
 		if (IS_ERR(mrs[i].mr))
 			return PTR_ERR(mrs[i].mr);
@@ -170,7 +173,8 @@ struct krmsg_mr *krmsg_offer_seg(struct krmsg_ep *ep, struct krmsg_req *req)
 		return NULL;
 	mr->length = seg_extent(req, &cur, ep->mr_pages);
 	n = fill_sg(ep, req, req->cur, mr->length);
-	if (ib_map_mr_sg(mr->mr, ep->sg, n, NULL, PAGE_SIZE) != n) {
+	if (krmsg_fault(KRMSG_FAULT_MAP_MR) ||
+	    ib_map_mr_sg(mr->mr, ep->sg, n, NULL, PAGE_SIZE) != n) {
 		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
 		return NULL;
 	}
@@ -184,6 +188,9 @@ struct krmsg_mr *krmsg_offer_seg(struct krmsg_ep *ep, struct krmsg_req *req)
 		.key = mr->mr->rkey,
 		.access = IB_ACCESS_REMOTE_READ,
 	};
+	/* a device refuses a key whose index is another one's */
+	if (krmsg_fault(KRMSG_FAULT_REG_MR))
+		mr->wr.key ^= 0x100;
 	mr->req = req;
 	mr->index = req->segs_out++;
 	req->cur = cur;
@@ -247,7 +254,8 @@ static int kill_key(struct krmsg_ep *ep, struct krmsg_mr *mr)
 	lane->wr_signaled = lane->wr_posted;
 	mr->wr_end = lane->wr_posted;
 	mr->sb_end = lane->sb_posted;
-	return ib_post_send(lane->qp, &mr->inv, NULL) ? -EIO : 0;
+	return krmsg_fault(KRMSG_FAULT_POST_INV) ||
+	       ib_post_send(lane->qp, &mr->inv, NULL) ? -EIO : 0;
 }
 
 static s32 reject_errno(u32 reason)

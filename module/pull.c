@@ -19,6 +19,8 @@ int krmsg_pull_init(struct krmsg_ep *ep)
 {
 	u32 i;
 
+	if (krmsg_fault(KRMSG_FAULT_ALLOC_READS))
+		return -ENOMEM;
 	ep->reads = kvcalloc(KRMSG_READS, sizeof(*ep->reads),
 			     GFP_KERNEL_ACCOUNT);
 	if (!ep->reads)
@@ -305,7 +307,8 @@ static int post_read(struct krmsg_ep *ep, struct krmsg_pseg *seg)
 	}
 	lane->wr_posted++;
 	ep->read_next++;
-	return ib_post_send(lane->qp, &wr.wr, NULL);
+	return krmsg_fault(KRMSG_FAULT_POST_READ) ?:
+	       ib_post_send(lane->qp, &wr.wr, NULL);
 }
 
 /**
@@ -342,6 +345,7 @@ static void read_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct krmsg_ep *ep = rd->lane->ep;
 	struct krmsg_rxmsg *m;
 
+	krmsg_fault_wc(KRMSG_FAULT_WC_READ, wc);
 	if (krmsg_wc_failed(rd->lane, wc) || krmsg_state_ending(ep->state))
 		return;
 	rd->lane->wr_retired = rd->wr_end;

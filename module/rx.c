@@ -399,6 +399,7 @@ void krmsg_rx_recv(struct ib_cq *cq, struct ib_wc *wc)
 	struct krmsg_ep *ep = lane->ep;
 	int err;
 
+	krmsg_fault_wc(KRMSG_FAULT_WC_RECV, wc);
 	if (krmsg_wc_failed(lane, wc) || krmsg_state_ending(ep->state))
 		return;
 	ib_dma_sync_single_for_cpu(ep->dev->ib, slot->dma, lane->slot_size,

@@ -33,7 +33,8 @@ int krmsg_session_add(struct krmsg_ep *ep)
 	u32 id;
 	int err;
 
-	err = xa_alloc(&sessions, &id, ep, xa_limit_31b, GFP_KERNEL_ACCOUNT);
+	err = krmsg_fault(KRMSG_FAULT_SESSION) ?:
+	      xa_alloc(&sessions, &id, ep, xa_limit_31b, GFP_KERNEL_ACCOUNT);
 	if (err)
 		return err;
 	ep->session = id;
@@ -72,6 +73,9 @@ static int net_listen(struct session_net *n, int family)
 	struct rdma_cm_id *id;
 	int err;
 
+	err = krmsg_fault(KRMSG_FAULT_SESSION_LISTEN);
+	if (err)
+		return err;
 	id = rdma_create_id(n->net, krmsg_cm_event, &n->kind, RDMA_PS_TCP,
 			    IB_QPT_RC);
 	if (IS_ERR(id))

@@ -74,7 +74,8 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 	f->sb->index = lane->sb_posted;
 	f->sb->wr_end = lane->wr_posted + wrs;
 	f->sb->fin = f->fin;
-	err = ib_post_send(lane->qp, first, NULL);
+	err = krmsg_fault(KRMSG_FAULT_POST_SEND) ?:
+	      ib_post_send(lane->qp, first, NULL);
 	if (err) {
 		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
 		return err;
@@ -559,6 +560,7 @@ void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc)
 	struct krmsg_lane *lane = sb->lane;
 	struct krmsg_ep *ep = lane->ep;
 
+	krmsg_fault_wc(KRMSG_FAULT_WC_SEND, wc);
 	if (krmsg_wc_failed(lane, wc))
 		return;
 	lane->sb_retired = sb->index + 1;

@@ -16,6 +16,7 @@
 
 #include "context.h"
 #include "credit.h"
+#include "fault.h"
 #include "seqwin.h"
 #include "state.h"
 #include "wire.h"
