@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The fault points of the module: each fails at each of its hits in a whole
+ * exchange, until there are no more hits.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+
+#include "exchange.h"
+#include "faults.h"
+
+/* Hits of a point in one exchange; more means that something goes in circles */
+#define MAX_HITS	400
+
+FIXTURE(point) {
+	struct krmsg_ep_config cfg;
+};
+
+FIXTURE_VARIANT(point) {
+	const char *name;
+};
+
+static const char * const known[] = {
+	"accept", "alloc_cq", "alloc_ep", "alloc_frames", "alloc_id",
+	"alloc_mr", "alloc_pd", "alloc_qp", "alloc_reads", "attach", "connect",
+	"dial", "map_mr", "post_drain", "post_inv", "post_read", "post_recv",
+	"post_send", "reg_mr", "route", "session", "session_listen", "wc_inv",
+	"wc_read", "wc_recv", "wc_send",
+};
+
+#define POINT(n) FIXTURE_VARIANT_ADD(point, n) { .name = #n }
+
+POINT(accept);
+POINT(alloc_cq);
+POINT(alloc_ep);
+POINT(alloc_frames);
+POINT(alloc_id);
+POINT(alloc_mr);
+POINT(alloc_pd);
+POINT(alloc_qp);
+POINT(alloc_reads);
+POINT(attach);
+POINT(connect);
+POINT(dial);
+POINT(map_mr);
+POINT(post_drain);
+POINT(post_inv);
+POINT(post_read);
+POINT(post_recv);
+POINT(post_send);
+POINT(reg_mr);
+POINT(route);
+POINT(session);
+POINT(session_listen);
+POINT(wc_inv);
+POINT(wc_read);
+POINT(wc_recv);
+POINT(wc_send);
+
+FIXTURE_SETUP(point)
+{
+	need_fault_points();
+	self->cfg = faults_config();
+	HINT("point %s: what the module does when this fails", variant->name);
+	leaks_begin();
+}
+
+FIXTURE_TEARDOWN(point)
+{
+	leaks_end(variant->name);
+}
+
+static void need_good(const char *what, const struct krmsg_ep_config *cfg)
+{
+	struct outcome out;
+
+	exchange(what, cfg, &out);
+	if (!all_went_well(&out))
+		FAIL("%s: %s", what, outcome_text(&out));
+}
+
+/* How often the point is met when nothing fails. */
+static u64 count_hits(const char *name, const struct krmsg_ep_config *cfg)
+{
+	u64 left;
+
+	point_arm(name, POINT_HITS);
+	need_good("an exchange without faults", cfg);
+	left = point_disarm(name, NULL);
+	return POINT_HITS - left;
+}
+
+/* Let hit n fail; 0: all. False when there are fewer. */
+static bool fail_hit(const char *name, u64 n,
+		     const struct krmsg_ep_config *cfg, unsigned int *absorbed)
+{
+	struct outcome out;
+	char what[80];
+	bool failed;
+
+	snprintf(what, sizeof(what), n ? "%s, hit %llu" : "%s, all hits", name,
+		 (unsigned long long)n);
+	point_arm(name, n);
+	exchange(what, cfg, &out);
+	point_disarm(name, &failed);
+	if (n && !failed) {
+		if (!all_went_well(&out))
+			FAIL("%s: %s, but the point did not fail", what,
+			     outcome_text(&out));
+		return false;
+	}
+	th_log("%s: %s", what, outcome_text(&out));
+	*absorbed += all_went_well(&out);
+	return true;
+}
+
+/* Does the exchange fail in one way or another, and then work again? */
+TEST_F_TIMEOUT(point, each_hit_fails, 120)
+{
+	unsigned int absorbed = 0;
+	u64 hits, n = 1;
+
+	hits = count_hits(variant->name, &self->cfg);
+	EXPECT_NE(0, hits);
+	while (fail_hit(variant->name, n, &self->cfg, &absorbed)) {
+		n++;
+		ASSERT_LT(n, MAX_HITS);
+	}
+	fail_hit(variant->name, 0, &self->cfg, &absorbed);
+	need_good("the next exchange", &self->cfg);
+	th_log("%s: %llu hits, %llu failed in turn, %u without effect",
+	       variant->name, (unsigned long long)hits,
+	       (unsigned long long)n - 1, absorbed);
+}
+
+TEST(every_point_is_tested)
+{
+	unsigned int i;
+
+	need_fault_points();
+	HINT("a point of module/fault.c has no variant in fail_points_test.c");
+	ASSERT_EQ(ARRAY_SIZE(known), nr_points());
+	for (i = 0; i < ARRAY_SIZE(known); i++)
+		EXPECT_STREQ(known[i], point_name(i));
+}
+
+static int play(void *arg)
+{
+	struct krmsg_ep_config cfg = faults_config();
+	struct outcome out;
+
+	exchange(arg, &cfg, &out);
+	return 0;
+}
+
+static bool nothing_held(void)
+{
+	return !module_total("contexts") && !module_total("endpoints") &&
+	       !module_total("pinned_pages");
+}
+
+/* The process is killed as soon as the point has failed. */
+static void kill_at(const char *name, u64 n, unsigned int *killed)
+{
+	int pid, rc;
+
+	point_arm(name, n);
+	pid = th_fork(play, (void *)name);
+	TH_UNTIL(SOON, point_fired(name));
+	kill(pid, SIGKILL);
+	rc = th_wait(pid);
+	point_disarm(name, NULL);
+	*killed += rc == 256 + SIGKILL;
+	if (!TH_UNTIL(SOON, nothing_held()))
+		FAIL("%s, hit %llu, killed: %lld contexts, %lld endpoints, %lld pages are left",
+		     name, (unsigned long long)n, module_total("contexts"),
+		     module_total("endpoints"), module_total("pinned_pages"));
+}
+
+TEST_TIMEOUT(killed_while_it_fails, 120)
+{
+	const struct krmsg_ep_config cfg = faults_config();
+	unsigned int i, killed = 0;
+	u64 hits;
+
+	need_fault_points();
+	HINT("the end of a process whose endpoint is just ending by itself");
+	leaks_begin();
+	for (i = 0; i < nr_points(); i++) {
+		hits = count_hits(point_name(i), &cfg);
+		kill_at(point_name(i), 1, &killed);
+		if (hits > 1)
+			kill_at(point_name(i), hits / 2 + 1, &killed);
+	}
+	th_log("%u processes killed", killed);
+	need_good("the next exchange", &cfg);
+	leaks_end("killed");
+}
