@@ -27,7 +27,7 @@ else
 here := $(CURDIR)
 endif
 
-.PHONY: all module user demo check check-long style install uninstall clean \
+.PHONY: all module user demo check check-debug check-long style install uninstall clean \
 	dkms-install dkms-uninstall help mutate vm-stage vm-tests \
 	modules_install
 .DEFAULT_GOAL := all
@@ -69,6 +69,9 @@ demo: ## see krmsg at work in a virtual machine, no hardware needed
 
 check: ## all tests that fit into 20 minutes
 	@selftests/check
+
+check-debug: ## the tests on a debug kernel, and each failure in turn: 30 minutes
+	@selftests/check --group debug
 
 check-long: ## more: debug kernel, two machines, soak and fuzzing
 	@selftests/check --long

@@ -10,6 +10,14 @@
 /* Allocations of a sequence; a new kernel may need more. */
 #define MAX_ROUNDS	2000
 
+#define FIRED		64	/* exit status: there was such an allocation */
+#define EXIT_STRIDE	7
+
+struct fail_exit {
+	const struct seq *s;
+	unsigned int n;
+};
+
 static bool same(const struct held *a, const struct held *b)
 {
 	return !memcmp(a, b, sizeof(*a));
@@ -144,6 +152,29 @@ FIXTURE_TEARDOWN(sequence)
 	leaks_end(variant->s->name);
 }
 
+/* Exit with all that the sequence has made, and what a failure has left. */
+static int fail_and_exit(void *arg)
+{
+	const struct fail_exit *x = arg;
+	struct env e;
+
+	need_fail_nth();
+	env_init(&e);
+	if (x->s->setup)
+		x->s->setup(&e);
+	if (x->s->begin)
+		x->s->begin(&e);
+	nth_arm(x->n);
+	x->s->act(&e);
+	return nth_disarm() ? FIRED : TH_PASS;
+}
+
+static bool nothing_held(void)
+{
+	return !module_total("contexts") && !module_total("endpoints") &&
+	       !module_total("pinned_pages");
+}
+
 TEST_F_TIMEOUT(sequence, each_allocation_fails, 60)
 {
 	const struct seq *s = variant->s;
@@ -165,4 +196,64 @@ TEST_F_TIMEOUT(sequence, each_allocation_fails, 60)
 	th_log("%s: %u injected failures, of which %u failed the call",
 	       s->name, n - 1, errors);
 	EXPECT_NE(1, n);
+}
+
+FIXTURE(process) {
+	struct fail_exit x;
+};
+
+FIXTURE_VARIANT(process) {
+	const struct seq *s;
+};
+
+#define PROCESS(n)							\
+	FIXTURE_VARIANT_ADD(process, n) { .s = &seq_##n }
+
+PROCESS(open);
+PROCESS(setup);
+PROCESS(map);
+PROCESS(register_mapped);
+PROCESS(listen);
+PROCESS(connect);
+PROCESS(accept);
+PROCESS(send_large);
+PROCESS(close);
+
+FIXTURE_SETUP(process)
+{
+	need_fail_nth();
+	HINT("exit after %s has failed half-way", variant->s->name);
+	leaks_begin();
+	self->x.s = variant->s;
+}
+
+FIXTURE_TEARDOWN(process)
+{
+	leaks_end("exit");
+}
+
+/* Not every one: the calls are the same as above. */
+TEST_F_TIMEOUT(process, exits_after_a_failure, 60)
+{
+	unsigned int fired = 0;
+	int rc;
+
+	for (self->x.n = 1; ; self->x.n += EXIT_STRIDE) {
+		ASSERT_LT(self->x.n, MAX_ROUNDS);
+		rc = th_wait(th_fork(fail_and_exit, &self->x));
+		if (rc != FIRED && rc != TH_PASS)
+			FAIL("%s: allocation %u: the process ended with %d",
+			     variant->s->name, self->x.n, rc);
+		if (!TH_UNTIL(SOON, nothing_held()))
+			FAIL("%s: allocation %u, exit: %lld contexts, %lld endpoints, %lld pages are left",
+			     variant->s->name, self->x.n,
+			     module_total("contexts"),
+			     module_total("endpoints"),
+			     module_total("pinned_pages"));
+		if (rc != FIRED)
+			break;
+		fired++;
+	}
+	th_log("exit after %s: %u injected failures", variant->s->name, fired);
+	EXPECT_NE(0, fired);
 }
