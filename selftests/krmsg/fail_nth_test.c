@@ -18,9 +18,10 @@ struct fail_exit {
 	unsigned int n;
 };
 
-static bool same(const struct held *a, const struct held *b)
+static bool holds(struct env *e, struct held *now, const struct held *want)
 {
-	return !memcmp(a, b, sizeof(*a));
+	*now = held(e);
+	return !memcmp(now, want, sizeof(*now));
 }
 
 static void comes_back(struct env *e, const struct seq *s, unsigned int n,
@@ -28,7 +29,7 @@ static void comes_back(struct env *e, const struct seq *s, unsigned int n,
 {
 	struct held now;
 
-	if (TH_UNTIL(SOON, (now = held(e), same(&now, want))))
+	if (TH_UNTIL(SOON, holds(e, &now, want)))
 		return;
 	FAIL("%s: allocation %u, %s: contexts %lld, endpoints %lld, pinned pages %lld, regions %lld, requests %lld; before %lld, %lld, %lld, %lld, %lld",
 	     s->name, n, when, now.contexts, now.endpoints, now.pinned,
@@ -109,30 +110,27 @@ FIXTURE_VARIANT(sequence) {
 	const struct seq *s;
 };
 
-#define SEQUENCE(n)							\
-	FIXTURE_VARIANT_ADD(sequence, n) { .s = &seq_##n }
-
-SEQUENCE(open);
-SEQUENCE(setup);
-SEQUENCE(map);
-SEQUENCE(info);
-SEQUENCE(register);
-SEQUENCE(register_mapped);
-SEQUENCE(release);
-SEQUENCE(pool);
-SEQUENCE(listen);
-SEQUENCE(connect);
-SEQUENCE(accept);
-SEQUENCE(reject);
-SEQUENCE(send_small);
-SEQUENCE(send_large);
-SEQUENCE(receive);
-SEQUENCE(cancel);
-SEQUENCE(half_close);
-SEQUENCE(close);
-SEQUENCE(close_others);
-SEQUENCE(end);
-SEQUENCE(shut);
+FIXTURE_VARIANT_ADD(sequence, open) { .s = &seq_open };
+FIXTURE_VARIANT_ADD(sequence, setup) { .s = &seq_setup };
+FIXTURE_VARIANT_ADD(sequence, map) { .s = &seq_map };
+FIXTURE_VARIANT_ADD(sequence, info) { .s = &seq_info };
+FIXTURE_VARIANT_ADD(sequence, register) { .s = &seq_register };
+FIXTURE_VARIANT_ADD(sequence, register_mapped) { .s = &seq_register_mapped };
+FIXTURE_VARIANT_ADD(sequence, release) { .s = &seq_release };
+FIXTURE_VARIANT_ADD(sequence, pool) { .s = &seq_pool };
+FIXTURE_VARIANT_ADD(sequence, listen) { .s = &seq_listen };
+FIXTURE_VARIANT_ADD(sequence, connect) { .s = &seq_connect };
+FIXTURE_VARIANT_ADD(sequence, accept) { .s = &seq_accept };
+FIXTURE_VARIANT_ADD(sequence, reject) { .s = &seq_reject };
+FIXTURE_VARIANT_ADD(sequence, send_small) { .s = &seq_send_small };
+FIXTURE_VARIANT_ADD(sequence, send_large) { .s = &seq_send_large };
+FIXTURE_VARIANT_ADD(sequence, receive) { .s = &seq_receive };
+FIXTURE_VARIANT_ADD(sequence, cancel) { .s = &seq_cancel };
+FIXTURE_VARIANT_ADD(sequence, half_close) { .s = &seq_half_close };
+FIXTURE_VARIANT_ADD(sequence, close) { .s = &seq_close };
+FIXTURE_VARIANT_ADD(sequence, close_others) { .s = &seq_close_others };
+FIXTURE_VARIANT_ADD(sequence, end) { .s = &seq_end };
+FIXTURE_VARIANT_ADD(sequence, shut) { .s = &seq_shut };
 
 FIXTURE_SETUP(sequence)
 {
@@ -206,18 +204,15 @@ FIXTURE_VARIANT(process) {
 	const struct seq *s;
 };
 
-#define PROCESS(n)							\
-	FIXTURE_VARIANT_ADD(process, n) { .s = &seq_##n }
-
-PROCESS(open);
-PROCESS(setup);
-PROCESS(map);
-PROCESS(register_mapped);
-PROCESS(listen);
-PROCESS(connect);
-PROCESS(accept);
-PROCESS(send_large);
-PROCESS(close);
+FIXTURE_VARIANT_ADD(process, open) { .s = &seq_open };
+FIXTURE_VARIANT_ADD(process, setup) { .s = &seq_setup };
+FIXTURE_VARIANT_ADD(process, map) { .s = &seq_map };
+FIXTURE_VARIANT_ADD(process, register_mapped) { .s = &seq_register_mapped };
+FIXTURE_VARIANT_ADD(process, listen) { .s = &seq_listen };
+FIXTURE_VARIANT_ADD(process, connect) { .s = &seq_connect };
+FIXTURE_VARIANT_ADD(process, accept) { .s = &seq_accept };
+FIXTURE_VARIANT_ADD(process, send_large) { .s = &seq_send_large };
+FIXTURE_VARIANT_ADD(process, close) { .s = &seq_close };
 
 FIXTURE_SETUP(process)
 {

@@ -28,34 +28,32 @@ static const char * const known[] = {
 	"wc_read", "wc_recv", "wc_send",
 };
 
-#define POINT(n) FIXTURE_VARIANT_ADD(point, n) { .name = #n }
-
-POINT(accept);
-POINT(alloc_cq);
-POINT(alloc_ep);
-POINT(alloc_frames);
-POINT(alloc_id);
-POINT(alloc_mr);
-POINT(alloc_pd);
-POINT(alloc_qp);
-POINT(alloc_reads);
-POINT(attach);
-POINT(connect);
-POINT(dial);
-POINT(map_mr);
-POINT(post_drain);
-POINT(post_inv);
-POINT(post_read);
-POINT(post_recv);
-POINT(post_send);
-POINT(reg_mr);
-POINT(route);
-POINT(session);
-POINT(session_listen);
-POINT(wc_inv);
-POINT(wc_read);
-POINT(wc_recv);
-POINT(wc_send);
+FIXTURE_VARIANT_ADD(point, accept) { .name = "accept" };
+FIXTURE_VARIANT_ADD(point, alloc_cq) { .name = "alloc_cq" };
+FIXTURE_VARIANT_ADD(point, alloc_ep) { .name = "alloc_ep" };
+FIXTURE_VARIANT_ADD(point, alloc_frames) { .name = "alloc_frames" };
+FIXTURE_VARIANT_ADD(point, alloc_id) { .name = "alloc_id" };
+FIXTURE_VARIANT_ADD(point, alloc_mr) { .name = "alloc_mr" };
+FIXTURE_VARIANT_ADD(point, alloc_pd) { .name = "alloc_pd" };
+FIXTURE_VARIANT_ADD(point, alloc_qp) { .name = "alloc_qp" };
+FIXTURE_VARIANT_ADD(point, alloc_reads) { .name = "alloc_reads" };
+FIXTURE_VARIANT_ADD(point, attach) { .name = "attach" };
+FIXTURE_VARIANT_ADD(point, connect) { .name = "connect" };
+FIXTURE_VARIANT_ADD(point, dial) { .name = "dial" };
+FIXTURE_VARIANT_ADD(point, map_mr) { .name = "map_mr" };
+FIXTURE_VARIANT_ADD(point, post_drain) { .name = "post_drain" };
+FIXTURE_VARIANT_ADD(point, post_inv) { .name = "post_inv" };
+FIXTURE_VARIANT_ADD(point, post_read) { .name = "post_read" };
+FIXTURE_VARIANT_ADD(point, post_recv) { .name = "post_recv" };
+FIXTURE_VARIANT_ADD(point, post_send) { .name = "post_send" };
+FIXTURE_VARIANT_ADD(point, reg_mr) { .name = "reg_mr" };
+FIXTURE_VARIANT_ADD(point, route) { .name = "route" };
+FIXTURE_VARIANT_ADD(point, session) { .name = "session" };
+FIXTURE_VARIANT_ADD(point, session_listen) { .name = "session_listen" };
+FIXTURE_VARIANT_ADD(point, wc_inv) { .name = "wc_inv" };
+FIXTURE_VARIANT_ADD(point, wc_read) { .name = "wc_read" };
+FIXTURE_VARIANT_ADD(point, wc_recv) { .name = "wc_recv" };
+FIXTURE_VARIANT_ADD(point, wc_send) { .name = "wc_send" };
 
 FIXTURE_SETUP(point)
 {
