@@ -292,8 +292,10 @@ int krmsg_listener_request(struct krmsg_listener *l, struct rdma_cm_id *id,
 		return -EPROTO;
 	}
 	ep = krmsg_ep_alloc(ctx, false);
-	if (!ep)
+	if (!ep) {
+		krmsg_cm_reject(id, KRMSG_REJ_DEVICE, 0, NULL, 0);
 		return -ENOMEM;
+	}
 	ep->private_len = req.user_len;
 	memcpy(ep->private_data, user, req.user_len);
 	ep->peer_private_len = req.user_len;
