@@ -54,6 +54,7 @@
  *  -ECONNREFUSED nobody listens there, or the peer rejected the request
  *  -EAGAIN       too many connect requests wait at the peer: try again
  *  -ENOSPC       the peer has no room for one more endpoint
+ *  -ENOMEM       memory was short when a connection was made
  *  -ETIMEDOUT    the peer did not answer in time
  *  -EPROTO       the peer broke the protocol
  *  -EIO          the device failed; the event record has its status
