@@ -221,7 +221,7 @@ static void poll_cm(struct wire_peer *w)
 {
 	struct rdma_cm_event *ev;
 
-	while (w->ch && !rdma_get_cm_event(w->ch, &ev))
+	while (w->ch && !w->deaf && !rdma_get_cm_event(w->ch, &ev))
 		cm_event(w, ev);
 }
 
@@ -519,7 +519,7 @@ void wp_poll(struct wire_peer *w)
 	int n, i;
 
 	poll_cm(w);
-	while (w->dev->cq && (n = ibv_poll_cq(w->dev->cq, 16, wc)) > 0)
+	while (w->dev && (n = ibv_poll_cq(w->dev->cq, 16, wc)) > 0)
 		for (i = 0; i < n; i++)
 			completed(w, &wc[i]);
 }

@@ -20,7 +20,7 @@
 #define WP_DATA_SLOTS	4u
 #define WP_OUT		8192u		/* bytes of a send buffer */
 #define WP_OUTS		32u
-#define WP_POOL		(1u << 20)	/* bytes to offer, and to read into */
+#define WP_POOL		(128u << 10)	/* bytes to offer, and to read into */
 #define WP_CREDIT	32768u		/* units granted by HELLO */
 #define WP_KEYS		20u		/* memory windows */
 #define WP_OFFERS	64u		/* of the victim's that are remembered */
@@ -95,6 +95,7 @@ struct wire_peer {
 	u32 generation;
 	struct wp_lane lane[2];		/* KRMSG_LANE_... */
 	bool mute;			/* do not repost slots */
+	bool deaf;			/* take no event of the CM */
 	bool no_data_lane;		/* refuse the victim's data lane */
 
 	/* sending */
