@@ -167,9 +167,11 @@ void krmsg_req_copy(const struct krmsg_req *req, void *to)
 		while (left) {
 			u32 in = offset_in_page(pos);
 			u32 n = min_t(u32, left, PAGE_SIZE - in);
+			void *from;
 
-			memcpy_from_page(to, p->region->pages[pos >> PAGE_SHIFT],
-					 in, n);
+			from = kmap_local_page(p->region->pages[pos >> PAGE_SHIFT]);
+			krmsg_copy(to, from + in, n);
+			kunmap_local(from);
 			to += n;
 			pos += n;
 			left -= n;

@@ -35,7 +35,7 @@ static void publish_inline(struct krmsg_ep *ep, u8 flags, u64 tag,
 	u8 *to = message_record(ep, units, &rec);
 	u32 rest;
 
-	memcpy(to, payload, length);
+	krmsg_copy(to, payload, length);
 	rest = (units - 1) * KRMSG_UNIT - length;
 	if (rest)
 		memset(to + length, 0, rest);

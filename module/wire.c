@@ -160,6 +160,22 @@ static int decode_body(const u8 *body, u32 len, struct krmsg_item *item)
 	return -EPROTO;
 }
 
+/* All that the item's kind may leave unset; one by one, as they are few. */
+static void clear_item(struct krmsg_item *item)
+{
+	item->payload = NULL;
+	item->length = 0;
+	item->tag = 0;
+	item->segments = 0;
+	item->index = 0;
+	item->rkey = 0;
+	item->addr = 0;
+	item->reason = 0;
+	item->hello = NULL;
+	item->lane = NULL;
+	item->acks = NULL;
+}
+
 /**
  * krmsg_frame_next() - take the next item of a frame
  * @it: position, from krmsg_frame_open()
@@ -182,7 +198,7 @@ int krmsg_frame_next(struct krmsg_frame_iter *it, struct krmsg_item *item)
 	len = le16_to_cpu(h->length);
 	if (krmsg_item_space(len) > have)
 		return -EPROTO;
-	memset(item, 0, sizeof(*item));
+	clear_item(item);
 	item->type = h->type;
 	item->flags = h->flags;
 	item->seq = le32_to_cpu(h->seq);

@@ -298,6 +298,31 @@ static inline u32 krmsg_frame_end(struct krmsg_frame_buf *b,
 	return b->used;
 }
 
+/**
+ * krmsg_copy() - copy the bytes of a small message
+ * @to: where to
+ * @from: where from
+ * @n: how many
+ *
+ * Most are so few that a string instruction takes longer to begin.
+ */
+static inline void krmsg_copy(void *to, const void *from, u32 n)
+{
+	const u8 *f = from;
+	u8 *t = to;
+
+	if (n > 128) {
+		memcpy(t, f, n);
+		return;
+	}
+	for (; n >= 32; n -= 32, t += 32, f += 32)
+		memcpy(t, f, 32);
+	for (; n >= 8; n -= 8, t += 8, f += 8)
+		memcpy(t, f, 8);
+	while (n--)
+		*t++ = *f++;
+}
+
 void *krmsg_frame_add(struct krmsg_frame_buf *b, u8 type, u8 flags, u32 seq,
 		      u32 body);
 
