@@ -410,6 +410,8 @@ int th_main(int argc, char **argv)
 
 	program = strrchr(argv[0], '/');
 	program = program ? program + 1 : argv[0];
+	if (th_options)
+		argc = th_options(argc, argv);
 	while ((opt = getopt(argc, argv, "lcn:t:")) != -1) {
 		switch (opt) {
 		case 'l':

@@ -66,6 +66,12 @@ void th_skip(const char *fmt, ...) TH_PRINTF(1, 2) __attribute__((noreturn));
  */
 void th_expect_krmsg_log(void);
 
+/*
+ * For a program with options of its own, if it has this function: take them out
+ * of argv, and return what is left of argc.
+ */
+int th_options(int argc, char **argv) __attribute__((weak));
+
 /* n times KRMSG_SCALE, at least 1; the result is told as a TAP comment. */
 unsigned long th_scaled(const char *what, unsigned long n);
 double th_scale(void);

@@ -98,6 +98,8 @@ void scene_nap(void);
 	if (!ON_STAGE(s, SOON, cond))					\
 		scene_gave_up(s, __FILE__, __LINE__, #cond);		\
 } while (0)
+/* For sessions that may go wrong anywhere. */
+void scene_given_back(struct scene *s);
 void scene_gave_up(struct scene *s, const char *file, int line,
 		   const char *what);
 

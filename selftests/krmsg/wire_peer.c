@@ -475,6 +475,7 @@ static void received(struct wire_peer *w, const struct ibv_wc *wc, bool data)
 	memcpy(in->mem, w->dev->mem + (data ? DATA_SLOTS_AT : SLOTS_AT) +
 	       n * WP_SLOT, in->len);
 	take_frame(w, in);
+	w->frames += !data;
 	*w->in_tail = in;
 	w->in_tail = &in->next;
 	if (w->mute || post_recv(w, in->lane, n))

@@ -120,6 +120,7 @@ struct wire_peer {
 	bool lane_request;
 	bool fin_seen, fin_close_seen;
 	bool reject_seen;
+	u32 frames;			/* of the message lane */
 	u32 messages;			/* DATA that have come */
 	u32 done_seen;			/* DONEs that have come */
 	u32 bad_frames;			/* that the victim should not send */
