@@ -7,7 +7,7 @@
 
 /* A round of an innocent may take so long on a busy emulator. */
 #define GAP_MS		8000u
-/* And a new one begins so long after the last one began. */
+/* And a new one begins so long after the last one, if nobody says else. */
 #define PACE_MS		10u
 /* What a session may cost in kernel memory at most, beyond what varies. */
 #define SLAB_KB		(64 * 1024)
@@ -242,7 +242,7 @@ static void innocent_step(struct scene *s)
 	}
 	/* both processors are needed by others too */
 	if (in->idle && !in->pause &&
-	    th_now_ns() - in->last_ns > PACE_MS * 1000000ULL) {
+	    th_now_ns() - in->last_ns > s->far->pace_ms * 1000000ULL) {
 		in->last_ns = th_now_ns();
 		innocent_send(s, false);
 	}
@@ -312,7 +312,7 @@ static int far_main(void *arg)
 		if (ns > far->gap_ns)
 			far->gap_ns = ns;
 		store_release(&far->rounds, far->rounds + 1);
-		usleep(PACE_MS * 1000);
+		usleep(far->pace_ms * 1000);
 	}
 	pair_close(&p);
 	return TH_PASS;
@@ -337,6 +337,7 @@ void scene_init(struct scene *s, bool victim_active)
 	s->far = mmap(NULL, sizeof(*s->far), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_TRUE(s->far != MAP_FAILED);
+	s->far->pace_ms = PACE_MS;
 	s->far_pid = th_fork(far_main, s->far);
 	ctx_init(&v->c);
 	v->listener = listen_any(&v->c, 0, &v->port);

@@ -64,6 +64,7 @@ struct innocent {
 
 /* The same in another process. */
 struct far_innocent {
+	u32 pace_ms;		/* of both: from one round to the next */
 	u32 rounds;
 	u64 gap_ns;
 	u32 stop;

@@ -548,6 +548,8 @@ static int take_out(struct wire_peer *w)
 		for (i = 0; i < WP_OUTS; i++)
 			if (!w->out_busy[i])
 				return i;
+		if (w->lane[KRMSG_LANE_MESSAGE].disconnected)
+			return -ECONNRESET;
 		if (th_now_ns() > end)
 			return -ETIMEDOUT;
 		wp_poll(w);
@@ -633,6 +635,9 @@ static int do_op(struct wire_peer *w, u8 lane, struct ibv_send_wr *wr)
 		return -err;
 	while (!w->ops_done) {
 		wp_poll(w);
+		/* the other end is gone: a device may try for ever */
+		if (w->lane[KRMSG_LANE_MESSAGE].disconnected)
+			return -ECONNRESET;
 		if (th_now_ns() > end)
 			return -ETIMEDOUT;
 	}
