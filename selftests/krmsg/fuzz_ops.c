@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 
 #include "fuzz.h"
 
@@ -556,8 +557,21 @@ static void on_signal(int sig)
 	fuzz_stats->signals++;
 }
 
+/* The fuzzer's own fault, or a mapping that is not what it should be. */
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	const ucontext_t *u = context;
+
+	th_log("signal %d at %p, from %#llx", sig, info->si_addr,
+	       (unsigned long long)u->uc_mcontext.gregs[REG_RIP]);
+	_exit(TH_FAIL);
+}
+
 void fuzz_begin(struct fuzz *f, u64 seed)
 {
+	const struct sigaction fault = {
+		.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO,
+	};
 	const struct sigaction sa = { .sa_handler = on_signal };
 	struct itimerval it = {
 		.it_value.tv_usec = 30000, .it_interval.tv_usec = 30000,
@@ -576,6 +590,8 @@ void fuzz_begin(struct fuzz *f, u64 seed)
 	for (i = 0; i < FUZZ_CTXS; i++)
 		open_ctx(f, &f->ctx[i]);
 	f->replay = cov_open();
+	sigaction(SIGSEGV, &fault, NULL);
+	sigaction(SIGBUS, &fault, NULL);
 	sigaction(SIGALRM, &sa, NULL);
 	setitimer(ITIMER_REAL, &it, NULL);
 	/* as a user without rights, with what was opened before */
