@@ -193,12 +193,35 @@ static void messages_get_through(void)
 	mem_put(&to);
 }
 
+/* An ioctl that the fuzzer does not know would never be tried. */
+static void all_are_known(void)
+{
+	struct krmsg_query q;
+	struct ctx c;
+	u32 nr, i;
+
+	ctx_open(&c);
+	test_ioctl_query(c.fd, &q);
+	for (nr = 0; nr < ARRAY_SIZE(q.out_sizes); nr++) {
+		if (!q.out_sizes[nr])
+			continue;
+		for (i = 0; i < nr_fuzz_cmds; i++)
+			if (fuzz_cmds[i].nr == _IO(KRMSG_IOC_MAGIC, nr))
+				break;
+		HINT("ioctl %#x in fuzz_cmds[] of fuzz_args.c", nr);
+		ASSERT_LT(i, nr_fuzz_cmds);
+		EXPECT_EQ(q.out_sizes[nr], fuzz_cmds[i].size);
+	}
+	ctx_close(&c);
+}
+
 TEST_TIMEOUT(anything_goes, 60)
 {
 	u64 end = th_now_ns() + seconds * 1000000000ULL, nr;
 	int pid;
 
 	th_expect_krmsg_log();
+	all_are_known();
 	HINT("fuzz_user --seed %llu --round N does one round alone",
 	     (unsigned long long)seed);
 	cov_share();
