@@ -619,7 +619,7 @@ static void flood(struct tenant *t, int until)
 		e = (struct krmsg_enter){
 			.size = sizeof(e),
 			.flags = KRMSG_ENTER_SPIN | KRMSG_ENTER_DEADLINE,
-			.to_submit = ~0U, .min_records = 10000,
+			.to_submit = ~0U, .min_records = 8,
 			.spin_ns = ~0ULL,
 			.deadline_ns = th_now_ns() + 10000000,
 		};
