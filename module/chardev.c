@@ -17,7 +17,8 @@ static int krmsg_open(struct inode *inode, struct file *file)
 	struct krmsg_ctx *ctx = krmsg_ctx_create();
 
 	if (IS_ERR(ctx))
-		return PTR_ERR(ctx);
+		/* a signal came while the notifier was registered: try again */
+		return PTR_ERR(ctx) == -EINTR ? -ERESTARTSYS : PTR_ERR(ctx);
 	file->private_data = ctx;
 	return stream_open(inode, file);
 }
@@ -156,6 +157,11 @@ static void krmsg_show_fdinfo(struct seq_file *m, struct file *file)
 	krmsg_show(m, "acks", c.out_acks);
 	krmsg_show(m, "canceled", c.out_canceled);
 	krmsg_show(m, "errors", c.out_errors);
+	krmsg_show(m, "recoveries", c.out_recoveries);
+	krmsg_show(m, "recovered", c.out_recovered);
+	krmsg_show(m, "recovery-ns", c.out_recovery_ns);
+	krmsg_show(m, "replayed", c.out_replayed);
+	krmsg_show(m, "heartbeats", c.out_heartbeats);
 	krmsg_show(m, "submitted", c.out_submitted);
 	krmsg_show(m, "records", c.out_records);
 	krmsg_show(m, "sleeps", c.out_sleeps);

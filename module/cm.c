@@ -3,7 +3,8 @@
  * The connection manager's events. Handlers run in its work queue under the
  * id's handler mutex, which nests outside ctx->mutex and ep->mutex. An id is
  * never destroyed from its own handler: handlers only say what has happened,
- * and krmsg_ep_end_work() does the rest. Once ep->torn is set they do nothing.
+ * and work items do the rest. Events of an id that its lane has given up mean
+ * nothing, and neither does any once ep->torn is set.
  *
  *	active                               passive
  *	  CONNECT: resolve address, route
@@ -19,6 +20,7 @@
 #include "verbs.h"
 
 #define RESOLVE_MS	2000
+#define RETRIES		6	/* of a packet without an answer */
 /* 4.096 us * 2^17, about half a second until a lost packet is sent again */
 #define ACK_TIMEOUT	17
 
@@ -78,6 +80,66 @@ void krmsg_addr_from_sa(struct krmsg_addr *a, const struct sockaddr *sa)
 	}
 }
 
+static void bury_work(struct work_struct *work)
+{
+	struct krmsg_cm_grave *g = container_of(work, struct krmsg_cm_grave,
+						work);
+
+	/* no event comes any more when it returns */
+	rdma_destroy_id(g->id);
+	krmsg_ep_put(g->ep);
+	kfree(g);
+}
+
+/**
+ * krmsg_cm_grave_alloc() - what krmsg_cm_bury() will need
+ *
+ * Allocated with each id, so that its end cannot fail. Sleeps.
+ *
+ * Return: it, for kfree() when it was not used; NULL without memory.
+ */
+struct krmsg_cm_grave *krmsg_cm_grave_alloc(void)
+{
+	return kzalloc(sizeof(struct krmsg_cm_grave), GFP_KERNEL_ACCOUNT);
+}
+
+/**
+ * krmsg_cm_bury() - destroy a connection manager id
+ * @grave: from krmsg_cm_grave_alloc(); is freed
+ * @id: the id; its queue pair, if any, is gone
+ * @ep: the endpoint that its context points into
+ *
+ * To destroy an id waits for messages of the connection manager, which may take
+ * long where the device has lost its network. Nobody waits for that: a work item
+ * does it, and holds the endpoint's memory until then.
+ */
+void krmsg_cm_bury(struct krmsg_cm_grave *grave, struct rdma_cm_id *id,
+		   struct krmsg_ep *ep)
+{
+	grave->id = id;
+	grave->ep = ep;
+	krmsg_ep_get(ep);
+	INIT_WORK(&grave->work, bury_work);
+	queue_work(krmsg_cm_wq, &grave->work);
+}
+
+/**
+ * krmsg_lane_detach() - take a lane's id away
+ * @lane: the lane; its context is locked
+ *
+ * From here on its events mean nothing.
+ *
+ * Return: what krmsg_cm_bury() needs for the id, if there was one.
+ */
+struct krmsg_cm_grave *krmsg_lane_detach(struct krmsg_lane *lane)
+{
+	struct krmsg_cm_grave *grave = lane->grave;
+
+	lane->id = NULL;
+	lane->grave = NULL;
+	return grave;
+}
+
 /**
  * krmsg_cm_dial() - start to connect a lane
  * @lane: the lane; ep->mutex is held
@@ -91,6 +153,7 @@ int krmsg_cm_dial(struct krmsg_lane *lane, struct net *net,
 		  const struct krmsg_addr *dst, const struct krmsg_addr *src)
 {
 	struct sockaddr_storage to, from;
+	struct krmsg_cm_grave *grave;
 	struct rdma_cm_id *id;
 	int err;
 
@@ -101,10 +164,18 @@ int krmsg_cm_dial(struct krmsg_lane *lane, struct net *net,
 		err = krmsg_fault(KRMSG_FAULT_DIAL);
 	if (err)
 		return err;
+	grave = krmsg_cm_grave_alloc();
+	if (!grave)
+		return -ENOMEM;
 	id = rdma_create_id(net, krmsg_cm_event, lane, RDMA_PS_TCP, IB_QPT_RC);
-	if (IS_ERR(id))
+	if (IS_ERR(id)) {
+		kfree(grave);
 		return PTR_ERR(id);
+	}
+	krmsg_lock(lane->ep->ctx);
 	lane->id = id;
+	lane->grave = grave;
+	krmsg_unlock(lane->ep->ctx);
 	return rdma_resolve_addr(id, src ? (struct sockaddr *)&from : NULL,
 				 (struct sockaddr *)&to, RESOLVE_MS);
 }
@@ -114,7 +185,8 @@ static void conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
 	struct krmsg_dev *dev = lane->ep->dev;
 
 	memset(p, 0, sizeof(*p));
-	p->retry_count = 7;
+	/* 7 would do, but soft-RoCE takes it for ever */
+	p->retry_count = RETRIES;
 	p->rnr_retry_count = 7;
 	p->responder_resources = 1;
 	p->initiator_depth = 1;
@@ -209,7 +281,8 @@ static int connect_lane(struct krmsg_lane *lane)
 	struct rdma_conn_param p;
 
 	conn_params(lane, &p);
-	if (data_lane) {
+	data.req.epoch = cpu_to_le32(ep->epoch);
+	if (data_lane || ep->epoch) {
 		data.req.session = cpu_to_le64(ep->peer_session);
 		data.req.token = cpu_to_le64(ep->peer_token);
 	} else {
@@ -224,8 +297,35 @@ static int connect_lane(struct krmsg_lane *lane)
 	       rdma_connect_locked(lane->id, &p);
 }
 
+/*
+ * Is the lane still to be made? What is made after its link was found broken
+ * would not be drained. ep->mutex is held.
+ */
+static bool is_wanted(struct krmsg_lane *lane)
+{
+	struct krmsg_ep *ep = lane->ep;
+	bool yes = true;
+
+	krmsg_lock(ep->ctx);
+	if (lane->lane == KRMSG_LANE_DATA)
+		yes = krmsg_state_live(ep->state);
+	else if (ep->epoch)
+		yes = ep->state == KRMSG_S_RECOVERING &&
+		      ep->rec.link == KRMSG_LINK_DIALING;
+	krmsg_unlock(ep->ctx);
+	return yes;
+}
+
+/* A later link must be of the same device, which has all that stays. */
+static int again_resolved(struct krmsg_lane *lane)
+{
+	if (lane->id->device != lane->ep->dev->ib)
+		return -EHOSTUNREACH;
+	return krmsg_lane_create(lane);
+}
+
 /* Make what the lane needs and go on to connect. */
-static int route_resolved(struct krmsg_lane *lane)
+static int route_resolved(struct krmsg_lane *lane, struct rdma_cm_id *id)
 {
 	struct krmsg_ep *ep = lane->ep;
 	struct krmsg_ctx *ctx = ep->ctx;
@@ -233,15 +333,20 @@ static int route_resolved(struct krmsg_lane *lane)
 
 	mutex_lock(&ctx->mutex);
 	mutex_lock(&ep->mutex);
-	if (ep->torn)
+	if (ep->torn || lane->id != id || !is_wanted(lane))
 		goto out;
-	if (lane->lane == KRMSG_LANE_MESSAGE) {
+	if (lane->lane == KRMSG_LANE_DATA) {
+		err = krmsg_lane_setup_data(ep);
+	} else if (ep->epoch) {
+		err = again_resolved(lane);
+	} else {
+		krmsg_addr_from_sa(&ep->src, (struct sockaddr *)
+				   &id->route.addr.src_addr);
+		ep->src.port = 0;
 		krmsg_lock(ctx);
 		krmsg_ep_trigger(ep, KRMSG_T_RESOLVED);
 		krmsg_unlock(ctx);
 		err = krmsg_ep_attach(ep);
-	} else {
-		err = krmsg_lane_setup_data(ep);
 	}
 	if (!err)
 		err = connect_lane(lane);
@@ -266,9 +371,17 @@ static void established(struct krmsg_lane *lane, struct rdma_cm_event *ev)
 	if (krmsg_state_ending(ep->state))
 		return;
 	if (lane->lane == KRMSG_LANE_DATA) {
-		if (ep->active && !krmsg_tx_lane_hello(ep)) {
+		if (ep->active && krmsg_state_live(ep->state) &&
+		    !krmsg_tx_lane_hello(ep)) {
 			lane->ready = true;
 			krmsg_ep_dirty(ep);
+		}
+		return;
+	}
+	if (ep->state == KRMSG_S_RECOVERING) {
+		if (ep->active && ep->rec.link == KRMSG_LINK_DIALING) {
+			lane->ready = true;
+			krmsg_tx_hello(ep);
 		}
 		return;
 	}
@@ -294,6 +407,35 @@ static s32 reject_errno(u32 reason)
 	}
 }
 
+/*
+ * The other side does not take a new link. False when it may do so later. Where
+ * nobody listens, no session of ours can be left.
+ */
+static bool session_over(struct krmsg_ep *ep, const struct krmsg_cm_rep *rep,
+			 int status)
+{
+	u32 all = rep ? le32_to_cpu(rep->code) : 0;
+	u32 reason;
+
+	if (!rep && status != IB_CM_REJ_INVALID_SERVICE_ID)
+		return false;
+	reason = rep ? le32_to_cpu(rep->reason) : KRMSG_REJ_SESSION;
+	if (reason == KRMSG_REJ_DEVICE || reason == KRMSG_REJ_BACKLOG)
+		return false;
+	ep->peer_gone = true;
+	/* one that closed in order has all that it says it has */
+	if (reason == KRMSG_REJ_OVER && krmsg_seqwin_ack_ok(&ep->tx, all) &&
+	    !krmsg_tx_ack(ep, all)) {
+		krmsg_tx_take_acks(ep);
+		if (ep->rec.close && list_empty(&ep->sendq) &&
+		    !krmsg_seqwin_open(&ep->tx) &&
+		    krmsg_ep_trigger(ep, KRMSG_T_FINS))
+			return true;
+	}
+	krmsg_ep_end_fault(ep, -ECONNRESET, KRMSG_STAGE_RECOVER, NULL);
+	return true;
+}
+
 static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		     struct rdma_cm_event *ev)
 {
@@ -303,13 +445,20 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 	const u8 *user;
 	u32 stage = KRMSG_STAGE_CONNECT;
 	s32 err = -ECONNREFUSED;
+	bool parsed;
 	u8 len = 0;
 
 	krmsg_devcqs_empty(ep->ctx);
 	if (krmsg_state_ending(ep->state))
 		return;
 	data = rdma_consumer_reject_data(id, ev, &len);
-	if (data && !krmsg_cm_rep_parse(data, len, &rep, &user)) {
+	parsed = data && !krmsg_cm_rep_parse(data, len, &rep, &user);
+	if (ep->state == KRMSG_S_RECOVERING &&
+	    lane->lane == KRMSG_LANE_MESSAGE &&
+	    ep->rec.link == KRMSG_LINK_DIALING &&
+	    session_over(ep, parsed ? &rep : NULL, ev->status))
+		return;
+	if (parsed) {
 		err = reject_errno(le32_to_cpu(rep.reason));
 		ep->why.reject_code = le32_to_cpu(rep.code);
 		ep->why.private_len = rep.user_len;
@@ -317,6 +466,7 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 	}
 	/* too late for its session, or the peer ended before it had our RTU */
 	if (err == -ECONNREFUSED && (lane->lane == KRMSG_LANE_DATA ||
+				     !ep->active ||
 				     ep->state >= KRMSG_S_HELLO)) {
 		err = -ECONNRESET;
 		stage = KRMSG_STAGE_TRANSFER;
@@ -342,6 +492,7 @@ static void lane_event(struct krmsg_lane *lane, struct rdma_cm_id *id,
 {
 	struct krmsg_ep *ep = lane->ep;
 
+	complete_all(&lane->settled);
 	switch (ev->event) {
 	case RDMA_CM_EVENT_ESTABLISHED:
 		established(lane, ev);
@@ -391,11 +542,13 @@ static int on_lane(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		stage = KRMSG_STAGE_QP;
-		err = route_resolved(lane);
+		err = route_resolved(lane, id);
 		break;
 	default:
 		krmsg_lock(ep->ctx);
-		lane_event(lane, id, ev);
+		/* an id that the lane has given up may still have events */
+		if (lane->id == id)
+			lane_event(lane, id, ev);
 		krmsg_unlock(ep->ctx);
 		return 0;
 	}
@@ -404,7 +557,8 @@ static int on_lane(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		if (err == -ENODEV && stage == KRMSG_STAGE_RESOLVE_ROUTE)
 			stage = KRMSG_STAGE_RESOLVE_ADDR;
 		krmsg_lock(ep->ctx);
-		krmsg_ep_fault(ep, err, stage, NULL);
+		if (lane->id == id)
+			krmsg_ep_fault(ep, err, stage, NULL);
 		krmsg_unlock(ep->ctx);
 	}
 	return 0;
@@ -437,6 +591,11 @@ int krmsg_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 	case KRMSG_CM_RESUME:
 		if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 			return krmsg_session_request(id, ev);
+		return 0;
+	case KRMSG_CM_NOTICE:
+		return krmsg_notice_event(kind, id, ev);
+	case KRMSG_CM_PENDING:
+		/* whoever accepts it finds out */
 		return 0;
 	}
 	return 0;
@@ -473,15 +632,12 @@ int krmsg_lane_setup_data(struct krmsg_ep *ep)
 /* From the same address as the message lane, so that it is the same device. */
 static int dial_data(struct krmsg_ep *ep)
 {
-	struct rdma_addr *addr = &ep->msg.id->route.addr;
-	struct krmsg_addr dst = ep->dst, src;
+	struct krmsg_addr dst = ep->dst;
 
 	if (!ep->peer_lane_port)
 		return -EPROTO;
 	dst.port = ep->peer_lane_port;
-	krmsg_addr_from_sa(&src, (struct sockaddr *)&addr->src_addr);
-	src.port = 0;
-	return krmsg_cm_dial(&ep->data, addr->dev_addr.net, &dst, &src);
+	return krmsg_cm_dial(&ep->data, ep->net, &dst, &ep->src);
 }
 
 /**
@@ -491,10 +647,14 @@ static int dial_data(struct krmsg_ep *ep)
 void krmsg_lane_work(struct work_struct *work)
 {
 	struct krmsg_ep *ep = container_of(work, struct krmsg_ep, lane_work);
+	bool live;
 	int err = 0;
 
 	mutex_lock(&ep->mutex);
-	if (!ep->torn && !ep->data.id)
+	krmsg_lock(ep->ctx);
+	live = krmsg_state_live(ep->state);
+	krmsg_unlock(ep->ctx);
+	if (live && !ep->torn && !ep->data.id)
 		err = dial_data(ep);
 	mutex_unlock(&ep->mutex);
 	if (err) {

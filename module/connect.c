@@ -32,7 +32,7 @@ static int dial(struct krmsg_ep *ep, const struct krmsg_connect *arg,
 	err = krmsg_ep_adopt(ep, ep->ctx, cfg);
 	if (err)
 		return err;
-	err = krmsg_cm_dial(&ep->msg, current->nsproxy->net_ns, &arg->dst,
+	err = krmsg_cm_dial(&ep->msg, ep->net, &arg->dst,
 			    arg->src.family ? &arg->src : NULL);
 	if (err)
 		krmsg_ep_disown(ep);
@@ -88,6 +88,7 @@ int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg)
 		return krmsg_fail(ctx, -ENOMEM, KRMSG_STAGE_MEMORY, 0, 0,
 				  "no kernel memory for an endpoint");
 	ep->dst = arg->dst;
+	ep->net = get_net(current->nsproxy->net_ns);
 	ep->private_len = arg->private_len;
 	memcpy(ep->private_data, arg->private_data, arg->private_len);
 	krmsg_ep_get(ep);

@@ -11,6 +11,7 @@
  * each; the last put may come from a callback that cannot sleep, so freeing is
  * work too.
  */
+#include <linux/capability.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -148,6 +149,7 @@ struct krmsg_ctx *krmsg_ctx_create(void)
 	spin_lock_init(&ctx->err_lock);
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
+	ctx->pid = task_tgid_nr(current);
 	krmsg_ctx_verbs_init(ctx);
 
 	mutex_lock(&krmsg_ctxs_mutex);
@@ -492,6 +494,54 @@ void krmsg_totals(struct krmsg_counters *out)
 	list_for_each_entry(ctx, &krmsg_ctxs, node)
 		krmsg_ctx_counters(ctx, out);
 	mutex_unlock(&krmsg_ctxs_mutex);
+}
+
+#define INJECT_TRIES	16	/* picks that were gone when they were hit */
+
+/**
+ * krmsg_inject() - KRMSG_IOC_INJECT
+ * @ctx: the context whose call it is; any endpoint of any context may be hit
+ * @arg: the call's argument, in and out
+ *
+ * May sleep.
+ *
+ * Return: 0, -EPERM, -EINVAL or -ENOENT with a reason.
+ */
+int krmsg_inject(struct krmsg_ctx *ctx, struct krmsg_inject *arg)
+{
+	struct krmsg_ctx *other;
+	u32 tries, seen;
+	int err = -ENOENT;
+
+	if (!capable(CAP_SYS_ADMIN) || !READ_ONCE(krmsg_inject_allowed))
+		return krmsg_fail(ctx, -EPERM, KRMSG_STAGE_ARGUMENT, 0, 0,
+				  "INJECT: only root may, and only with the module parameter inject=1");
+	if (arg->lane > KRMSG_LANE_BULK)
+		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT, arg->lane,
+				  KRMSG_LANE_BULK,
+				  "INJECT: lane is %u, up to %u are allowed",
+				  arg->lane, KRMSG_LANE_BULK);
+	for (tries = 0; err == -ENOENT && tries < INJECT_TRIES; tries++) {
+		struct krmsg_ep *pick = NULL;
+
+		seen = 0;
+		mutex_lock(&krmsg_ctxs_mutex);
+		list_for_each_entry(other, &krmsg_ctxs, node)
+			if (!arg->pid || other->pid == arg->pid)
+				krmsg_inject_pick(other, arg, &seen, &pick);
+		mutex_unlock(&krmsg_ctxs_mutex);
+		if (!pick)
+			break;
+		err = krmsg_inject_hit(pick, arg);
+		krmsg_inject_drop(pick);
+	}
+	if (err == -ENOENT)
+		return krmsg_fail(ctx, err, KRMSG_STAGE_ARGUMENT, arg->endpoint,
+				  0, "INJECT: no endpoint has such a queue pair now");
+	if (err)
+		return krmsg_fail(ctx, err, KRMSG_STAGE_DEVICE, 0, 0,
+				  "INJECT: the device refused: errno %d", -err);
+	return 0;
 }
 
 /**

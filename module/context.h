@@ -66,6 +66,7 @@ struct krmsg_stats {
 	u64 rx_messages, rx_copied, rx_zero_copy, rx_frames, rx_stashed;
 	u64 rx_no_buffer, rx_too_long;
 	u64 acks, canceled, errors, records;
+	u64 recoveries, recovered, recovery_ns, replayed, heartbeats;
 };
 
 /* Memory of both rings, one vmap()ed range laid out as the process maps it. */
@@ -118,6 +119,7 @@ struct krmsg_region {
  * @ref: the file, the mmu notifier and queued work hold it
  * @mn: tells when the opener's mm goes
  * @mm: the opener's, mmgrab()ed; only compared, and charged for pins
+ * @pid: the opener's process id, for who has to name a process
  * @node: in the list of all contexts
  * @mutex: serialises control calls
  * @objs: id table; changed under mutex, read under lock
@@ -183,6 +185,7 @@ struct krmsg_ctx {
 	struct kref ref;
 	struct mmu_notifier mn;
 	struct mm_struct *mm;
+	pid_t pid;
 	struct list_head node;
 
 	struct mutex mutex; /* control calls */
@@ -285,6 +288,10 @@ void krmsg_ctx_wait_all(void);
 void krmsg_ctx_counters(struct krmsg_ctx *ctx, struct krmsg_counters *out);
 void krmsg_totals(struct krmsg_counters *out);
 u32 krmsg_ctx_count(void);
+/* module parameters, in main.c */
+extern bool krmsg_inject_allowed;
+extern unsigned int krmsg_first_sequence;
+int krmsg_inject(struct krmsg_ctx *ctx, struct krmsg_inject *arg);
 
 /* ringmem.c */
 int krmsg_ringmem_alloc(struct krmsg_ringmem *r, u32 sq_entries, u32 cq_bytes);
@@ -296,7 +303,7 @@ int krmsg_region_register(struct krmsg_ctx *ctx, struct krmsg_register *arg);
 int krmsg_region_release(struct krmsg_ctx *ctx, u32 id, u32 flags);
 void krmsg_region_release_all(struct krmsg_ctx *ctx);
 
-/* tx.c: before one looks at what is in flight; ctx->lock */
+/* ack.c: before one looks at what is in flight; ctx->lock */
 void krmsg_take_all_acks(struct krmsg_ctx *ctx);
 
 /* region_dma.c: the verbs half's share of a region */
@@ -316,6 +323,11 @@ int krmsg_close(struct krmsg_ctx *ctx, struct krmsg_close *arg);
 int krmsg_endpoint_info(struct krmsg_ctx *ctx, struct krmsg_endpoint_info *arg);
 int krmsg_endpoint_counters(struct krmsg_ctx *ctx, struct krmsg_counters *arg);
 int krmsg_device_info(struct krmsg_ctx *ctx, struct krmsg_device_info *arg);
+/* picks an endpoint of a context by reservoir: see krmsg_inject() */
+void krmsg_inject_pick(struct krmsg_ctx *ctx, const struct krmsg_inject *arg,
+		       u32 *seen, struct krmsg_ep **pick);
+int krmsg_inject_hit(struct krmsg_ep *ep, struct krmsg_inject *arg);
+void krmsg_inject_drop(struct krmsg_ep *ep);
 int krmsg_enter(struct krmsg_ctx *ctx, struct krmsg_enter *arg);
 void krmsg_add_stats(struct krmsg_counters *out, const struct krmsg_stats *s);
 /* adds those of all endpoints of the context; called with ctx->lock */

@@ -9,6 +9,7 @@ static LIST_HEAD(devices);		/* devices_mutex */
 static DEFINE_MUTEX(devices_mutex);	/* inside ctx->mutex */
 
 struct workqueue_struct *krmsg_ep_wq;
+struct workqueue_struct *krmsg_cm_wq;
 
 static void dev_release(struct kref *ref)
 {
@@ -311,9 +312,19 @@ int krmsg_verbs_init(void)
 	krmsg_ep_wq = alloc_workqueue("krmsg_ep", WQ_UNBOUND, 0);
 	if (!krmsg_ep_wq)
 		return -ENOMEM;
+	err = -ENOMEM;
+	krmsg_cm_wq = alloc_workqueue("krmsg_cm", WQ_UNBOUND, 0);
+	if (!krmsg_cm_wq)
+		goto err_ep_wq;
 	err = ib_register_client(&client);
 	if (err)
-		destroy_workqueue(krmsg_ep_wq);
+		goto err_cm_wq;
+	return 0;
+
+err_cm_wq:
+	destroy_workqueue(krmsg_cm_wq);
+err_ep_wq:
+	destroy_workqueue(krmsg_ep_wq);
 	return err;
 }
 
@@ -323,6 +334,9 @@ int krmsg_verbs_init(void)
 void krmsg_verbs_exit(void)
 {
 	ib_unregister_client(&client);
-	destroy_workqueue(krmsg_ep_wq);
+	krmsg_notices_exit();
 	krmsg_sessions_exit();
+	/* its last work may put endpoints, which are freed on the other */
+	destroy_workqueue(krmsg_cm_wq);
+	destroy_workqueue(krmsg_ep_wq);
 }

@@ -12,6 +12,9 @@ static void ep_free_work(struct work_struct *work)
 	struct krmsg_ctx *ctx = ep->ctx;
 
 	mutex_destroy(&ep->mutex);
+	kvfree(ep->log.mem);
+	if (ep->net)
+		put_net(ep->net);
 	kvfree(ep);
 	krmsg_ctx_put(ctx);
 }
@@ -46,9 +49,10 @@ static void limit_work(struct work_struct *work)
 
 	krmsg_lock(ep->ctx);
 	if (ep->flushed)
-		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
-	else if (ep->state != KRMSG_S_OPEN)
-		krmsg_ep_fault(ep, -ETIMEDOUT, timeout_stage(ep), NULL);
+		krmsg_ep_end_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
+	else if (ep->state == KRMSG_S_RECOVERING ? ep->rec.close :
+		 ep->state != KRMSG_S_OPEN)
+		krmsg_ep_end_fault(ep, -ETIMEDOUT, timeout_stage(ep), NULL);
 	krmsg_unlock(ep->ctx);
 	krmsg_ep_put(ep);
 }
@@ -119,6 +123,11 @@ struct krmsg_ep *krmsg_ep_alloc(struct krmsg_ctx *ctx, bool active)
 	ep->evslot.dead = true;
 	/* HELLO goes before any grant */
 	ep->slots.limit = 1;
+	krmsg_seqwin_init(&ep->rx, READ_ONCE(krmsg_first_sequence));
+	ep->rx_replay.next = ep->rx.next;
+	ep->ack_told = ep->rx.base;
+	krmsg_recover_init(ep);
+	krmsg_beat_init(ep);
 	INIT_WORK(&ep->end_work, krmsg_ep_end_work);
 	INIT_WORK(&ep->lane_work, krmsg_lane_work);
 	INIT_WORK(&ep->free_work, ep_free_work);
@@ -131,70 +140,6 @@ struct krmsg_ep *krmsg_ep_alloc(struct krmsg_ctx *ctx, bool active)
 	ctx->nr_eps++;
 	krmsg_unlock(ctx);
 	return ep;
-}
-
-static int bad_config(struct krmsg_ctx *caller, const char *what, u32 given,
-		      u32 low, u32 high)
-{
-	return krmsg_fail(caller, -EINVAL, KRMSG_STAGE_ARGUMENT, given, high,
-			  "config.%s is %u, allowed is %u to %u", what, given,
-			  low, high);
-}
-
-static u32 default_credit(const struct krmsg_ctx *ctx)
-{
-	return max_t(u32, ctx->ring.cq_bytes / 32, KRMSG_MIN_CREDIT);
-}
-
-/**
- * krmsg_ep_check_config() - check an endpoint's configuration
- * @caller: the context whose call it is
- * @ctx: the context it is for, ready
- * @cfg: the configuration; defaults are filled in
- *
- * Return: 0, -EINVAL or -EOPNOTSUPP with a reason.
- */
-int krmsg_ep_check_config(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
-			  struct krmsg_ep_config *cfg)
-{
-	if (cfg->flags & ~(KRMSG_EPF_ANNOUNCE | KRMSG_EPF_EAGER_LIMIT))
-		return krmsg_fail(caller, -EOPNOTSUPP, KRMSG_STAGE_ARGUMENT,
-				  cfg->flags, KRMSG_EPF_ANNOUNCE |
-				  KRMSG_EPF_EAGER_LIMIT,
-				  "config.flags has unknown bits: %#x",
-				  cfg->flags);
-	if (cfg->reserved[0] || cfg->reserved[1])
-		return krmsg_fail(caller, -EINVAL, KRMSG_STAGE_ARGUMENT, 1, 0,
-				  "config.reserved is not zero");
-	if (!(cfg->flags & KRMSG_EPF_EAGER_LIMIT)) {
-		if (cfg->eager_limit)
-			return krmsg_fail(caller, -EINVAL, KRMSG_STAGE_ARGUMENT,
-					  cfg->eager_limit, 0,
-					  "config.eager_limit is set without KRMSG_EPF_EAGER_LIMIT");
-		cfg->eager_limit = KRMSG_DEF_EAGER;
-	}
-	cfg->slots = cfg->slots ?: KRMSG_DEF_SLOTS;
-	cfg->credit_bytes = cfg->credit_bytes ?: default_credit(ctx);
-	cfg->max_sends = cfg->max_sends ?: KRMSG_DEF_MAX_SENDS;
-	cfg->connect_ms = cfg->connect_ms ?: KRMSG_DEF_CONNECT_MS;
-	cfg->linger_ms = cfg->linger_ms ?: KRMSG_DEF_LINGER_MS;
-	if (cfg->slots < KRMSG_MIN_SLOTS || cfg->slots > KRMSG_MAX_SLOTS)
-		return bad_config(caller, "slots", cfg->slots, KRMSG_MIN_SLOTS,
-				  KRMSG_MAX_SLOTS);
-	if (cfg->credit_bytes < KRMSG_MIN_CREDIT ||
-	    cfg->credit_bytes > ctx->ring.cq_bytes)
-		return bad_config(caller, "credit_bytes", cfg->credit_bytes,
-				  KRMSG_MIN_CREDIT, ctx->ring.cq_bytes);
-	if (cfg->max_sends > KRMSG_MAX_REQS)
-		return bad_config(caller, "max_sends", cfg->max_sends, 1,
-				  KRMSG_MAX_REQS);
-	if (cfg->connect_ms > KRMSG_MAX_MS)
-		return bad_config(caller, "connect_ms", cfg->connect_ms, 1,
-				  KRMSG_MAX_MS);
-	if (cfg->linger_ms > KRMSG_MAX_MS)
-		return bad_config(caller, "linger_ms", cfg->linger_ms, 1,
-				  KRMSG_MAX_MS);
-	return 0;
 }
 
 /**
@@ -269,6 +214,20 @@ static int take_ring_space(struct krmsg_ep *ep, struct krmsg_ctx *ctx)
 	return err;
 }
 
+/* For early sends, which a new link may need again. */
+static int make_log(struct krmsg_ep *ep)
+{
+	void *mem;
+
+	if ((ep->cfg.flags & KRMSG_EPF_NO_RECOVERY) || ep->log.mem)
+		return 0;
+	mem = kvmalloc(KRMSG_EARLYLOG_BYTES, GFP_KERNEL_ACCOUNT);
+	if (!mem)
+		return -ENOMEM;
+	krmsg_earlylog_init(&ep->log, mem, KRMSG_EARLYLOG_BYTES);
+	return 0;
+}
+
 /**
  * krmsg_ep_adopt() - give an endpoint to a context
  * @ep: the endpoint, its mutex is held; passive ones leave their listener's
@@ -277,7 +236,8 @@ static int take_ring_space(struct krmsg_ep *ep, struct krmsg_ctx *ctx)
  *
  * Reserves ring space and an id. Undone by krmsg_ep_disown(), or by the end.
  *
- * Return: 0, -ENOSPC, -ESHUTDOWN, or -EBADSLT when there is no such pool.
+ * Return: 0, -ENOSPC, -ENOMEM, -ESHUTDOWN, or -EBADSLT when there is no such
+ * pool.
  */
 int krmsg_ep_adopt(struct krmsg_ep *ep, struct krmsg_ctx *ctx,
 		   const struct krmsg_ep_config *cfg)
@@ -298,7 +258,9 @@ int krmsg_ep_adopt(struct krmsg_ep *ep, struct krmsg_ctx *ctx,
 		krmsg_unlock(old);
 		krmsg_ctx_put(old);
 	}
-	err = take_ring_space(ep, ctx);
+	err = make_log(ep);
+	if (!err)
+		err = take_ring_space(ep, ctx);
 	if (err) {
 		ep->pool = NULL;
 		return err;
@@ -406,12 +368,17 @@ void krmsg_ep_event(struct krmsg_ep *ep, u32 bits)
 
 	krmsg_tx_take_acks(ep);
 	ev->events |= bits;
-	ev->acked = ep->tx.base;
+	ev->acked = ep->tx.base - ep->tx_first;
+	if (bits & KRMSG_EV_RECOVERING) {
+		why = &ep->rec.why;
+		/* it says how things are now */
+		ev->events &= ~KRMSG_EV_OPEN;
+	}
 	if (bits & KRMSG_EV_OPEN) {
 		ev->private_len = ep->peer_private_len;
 		memcpy(ev->private_data, ep->peer_private, KRMSG_PRIVATE_MAX);
 	}
-	if (bits & KRMSG_EV_CLOSED) {
+	if (bits & (KRMSG_EV_CLOSED | KRMSG_EV_RECOVERING)) {
 		ev->error = why->error;
 		ev->stage = why->stage;
 		ev->wc_status = why->wc_status;
@@ -474,12 +441,22 @@ bool krmsg_ep_trigger(struct krmsg_ep *ep, enum krmsg_trigger t)
 	return true;
 }
 
-/* Both sides have said all, only the last acknowledgements are missing. */
-static bool said_all(const struct krmsg_ep *ep)
+/**
+ * krmsg_ep_said_all() - are only the last acknowledgements missing?
+ * @ep: the endpoint, locked
+ *
+ * Return: true when both sides have said all there is, so that an end of the
+ * link is the end of an orderly close.
+ */
+bool krmsg_ep_said_all(const struct krmsg_ep *ep)
 {
-	return ep->state == KRMSG_S_CLOSING && ep->fin_sent && ep->fin_rcvd &&
+	bool closing = ep->state == KRMSG_S_RECOVERING ?
+		       ep->rec.close : ep->state == KRMSG_S_CLOSING;
+
+	return closing && ep->fin_sent && ep->fin_rcvd &&
 	       list_empty(&ep->sendq) && !krmsg_seqwin_open(&ep->tx) &&
-	       !ep->segs_out && ep->rx.base == ep->rx.next;
+	       !ep->segs_out && list_empty(&ep->dones) &&
+	       ep->rx.base == ep->rx.next;
 }
 
 /**
@@ -489,15 +466,31 @@ static bool said_all(const struct krmsg_ep *ep)
  * @stage: KRMSG_STAGE_...
  * @wc: the completion that tells it, or NULL
  *
- * The first reason counts.
+ * It recovers where that can help, else it ends.
  */
 void krmsg_ep_fault(struct krmsg_ep *ep, s32 error, u32 stage,
 		    const struct ib_wc *wc)
 {
-	if (said_all(ep)) {
+	if (ep->state == KRMSG_S_CLOSING && krmsg_ep_said_all(ep)) {
 		krmsg_ep_trigger(ep, KRMSG_T_FINS);
 		return;
 	}
+	if (!krmsg_recover_fault(ep, error, stage, wc))
+		krmsg_ep_end_fault(ep, error, stage, wc);
+}
+
+/**
+ * krmsg_ep_end_fault() - something ends an endpoint
+ * @ep: the endpoint, locked
+ * @error: negative errno
+ * @stage: KRMSG_STAGE_...
+ * @wc: the completion that tells it, or NULL
+ *
+ * The first reason counts.
+ */
+void krmsg_ep_end_fault(struct krmsg_ep *ep, s32 error, u32 stage,
+			const struct ib_wc *wc)
+{
 	if (!krmsg_ep_trigger(ep, KRMSG_T_FAULT))
 		return;
 	ep->why.error = error;
@@ -530,6 +523,12 @@ void krmsg_ep_abort(struct krmsg_ep *ep, s32 error)
  */
 void krmsg_ep_open(struct krmsg_ep *ep)
 {
+	ep->opened = true;
+	ep->rec.link = KRMSG_LINK_UP;
+	ep->rec.on = !(ep->cfg.flags & KRMSG_EPF_NO_RECOVERY) &&
+		     (le32_to_cpu(ep->peer_hello.features) &
+		      KRMSG_HELLO_RECOVERS);
+	krmsg_beat_start(ep);
 	krmsg_ep_event(ep, KRMSG_EV_OPEN);
 	krmsg_ep_dirty(ep);
 }
@@ -540,11 +539,12 @@ void krmsg_ep_open(struct krmsg_ep *ep)
  *
  * A QP has gone to the error state. What did it is told by a completion or an
  * event of the connection manager, which may come a little later; if none does,
- * this ends the endpoint.
+ * this ends the endpoint. One that recovers need not know.
  */
 void krmsg_ep_flushed(struct krmsg_ep *ep)
 {
-	if (ep->flushed || !krmsg_state_live(ep->state))
+	if (ep->flushed || krmsg_recover_flushed(ep) ||
+	    !krmsg_state_live(ep->state))
 		return;
 	ep->flushed = true;
 	krmsg_ep_set_limit(ep, KRMSG_FLUSH_MS);
@@ -586,6 +586,20 @@ void krmsg_ep_end_queued(struct krmsg_ep *ep, s32 result)
 		krmsg_tx_fail(ep, req, result);
 }
 
+/* There is no link to say it on. What the peer has said of its own comes again. */
+static void close_later(struct krmsg_ep *ep)
+{
+	if (ep->closing)
+		return;
+	if (!ep->rec.close)
+		krmsg_ep_set_limit(ep, ep->cfg.linger_ms);
+	ep->rec.close = true;
+	ep->closing = true;
+	ep->own_end = true;
+	ep->fin_wanted = true;
+	krmsg_pull_refuse_waiting(ep);
+}
+
 /**
  * krmsg_ep_begin_close() - close an endpoint in order
  * @ep: the endpoint, locked
@@ -593,6 +607,11 @@ void krmsg_ep_end_queued(struct krmsg_ep *ep, s32 result)
  */
 void krmsg_ep_begin_close(struct krmsg_ep *ep, bool own)
 {
+	if (ep->state == KRMSG_S_RECOVERING) {
+		if (own)
+			close_later(ep);
+		return;
+	}
 	if (own && ep->state == KRMSG_S_CLOSING && !ep->closing) {
 		/* the peer came first: from now on we take nothing more */
 		ep->closing = true;
@@ -634,7 +653,7 @@ void krmsg_ep_close_step(struct krmsg_ep *ep)
 {
 	bool now;
 
-	if (!said_all(ep) || !ep->fin_acked || !list_empty(&ep->dones) ||
+	if (!krmsg_ep_said_all(ep) || !ep->fin_acked || !list_empty(&ep->dones) ||
 	    ep->msg.sb_posted != ep->msg.sb_retired || ep->nr_sends ||
 	    krmsg_rx_owes(ep, &now))
 		return;

@@ -27,6 +27,11 @@ void krmsg_add_stats(struct krmsg_counters *out, const struct krmsg_stats *s)
 	out->out_canceled += s->canceled;
 	out->out_errors += s->errors;
 	out->out_records += s->records;
+	out->out_recoveries += s->recoveries;
+	out->out_recovered += s->recovered;
+	out->out_recovery_ns += s->recovery_ns;
+	out->out_replayed += s->replayed;
+	out->out_heartbeats += s->heartbeats;
 }
 
 static struct krmsg_ep *find(struct krmsg_ctx *ctx, u32 id)
@@ -79,6 +84,7 @@ static void fill_flow(struct krmsg_ep *ep, struct krmsg_endpoint_info *arg)
 {
 	krmsg_tx_take_acks(ep);
 	arg->out_state = ep->state;
+	arg->out_epoch = ep->rec.resumed;
 	arg->out_eager_limit = ep->eager;
 	arg->out_slots = ep->cfg.slots;
 	arg->out_peer_slots = ep->peer_slots;
@@ -97,11 +103,16 @@ static void fill_lanes(struct krmsg_ep *ep, struct krmsg_endpoint_info *arg)
 	const struct rdma_addr *addr;
 
 	arg->out_peer = ep->dst;
-	if (ep->torn || !ep->msg.id)
+	arg->out_local = ep->src;
+	if (ep->torn)
 		return;
-	addr = &ep->msg.id->route.addr;
-	krmsg_addr_from_sa(&arg->out_local, (struct sockaddr *)&addr->src_addr);
-	krmsg_addr_from_sa(&arg->out_peer, (struct sockaddr *)&addr->dst_addr);
+	if (ep->msg.id) {
+		addr = &ep->msg.id->route.addr;
+		krmsg_addr_from_sa(&arg->out_local,
+				   (struct sockaddr *)&addr->src_addr);
+		krmsg_addr_from_sa(&arg->out_peer,
+				   (struct sockaddr *)&addr->dst_addr);
+	}
 	if (!ep->dev)
 		return;
 	strscpy(arg->out_device, dev_name(&ep->dev->ib->dev),

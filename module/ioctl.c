@@ -27,6 +27,7 @@ union krmsg_arg {
 	struct krmsg_counters counters;
 	struct krmsg_device_info device;
 	struct krmsg_end end;
+	struct krmsg_inject inject;
 	struct krmsg_register reg;
 	struct krmsg_release release;
 	struct krmsg_pool pool;
@@ -130,6 +131,11 @@ static int krmsg_do_end(struct krmsg_call *call)
 	return 0;
 }
 
+static int krmsg_do_inject(struct krmsg_call *call)
+{
+	return krmsg_inject(call->ctx, &call->arg.inject);
+}
+
 static int krmsg_do_register(struct krmsg_call *call)
 {
 	return krmsg_region_register(call->ctx, &call->arg.reg);
@@ -183,7 +189,8 @@ static void krmsg_undo_listen(struct krmsg_call *call)
 static int krmsg_check_config(struct krmsg_ctx *ctx,
 			      const struct krmsg_ep_config *config)
 {
-	const u32 known = KRMSG_EPF_ANNOUNCE | KRMSG_EPF_EAGER_LIMIT;
+	const u32 known = KRMSG_EPF_ANNOUNCE | KRMSG_EPF_EAGER_LIMIT |
+			  KRMSG_EPF_NO_RECOVERY;
 
 	if (config->flags & ~known)
 		return krmsg_fail(ctx, -EOPNOTSUPP, KRMSG_STAGE_ARGUMENT,
@@ -346,13 +353,15 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 		    .need = KRMSG_WHEN_DEAD),
 	KRMSG_IOCTL(COUNTERS, krmsg_counters, krmsg_do_counters,
 		    KRMSG_ZERO(krmsg_counters, reserved),
-		    KRMSG_OUT(krmsg_counters, out_tx_messages, out_requests),
+		    KRMSG_OUT(krmsg_counters, out_tx_messages, out_heartbeats),
 		    .need = KRMSG_WHEN_DEAD),
 	KRMSG_IOCTL(DEVICE, krmsg_device_info, krmsg_do_device,
 		    KRMSG_ZERO(krmsg_device_info, reserved),
 		    KRMSG_OUT(krmsg_device_info, out_ports, out_why)),
 	KRMSG_IOCTL(END, krmsg_end, krmsg_do_end,
 		    .need = KRMSG_WHEN_DEAD),
+	KRMSG_IOCTL(INJECT, krmsg_inject, krmsg_do_inject,
+		    KRMSG_OUT(krmsg_inject, out_pid, out_reserved)),
 	KRMSG_IOCTL(REGISTER, krmsg_register, krmsg_do_register,
 		    KRMSG_OUT(krmsg_register, out_region, out_pages),
 		    .flags = KRMSG_REG_READ_ONLY,

@@ -18,6 +18,7 @@ void krmsg_lane_init(struct krmsg_lane *lane, struct krmsg_ep *ep, u8 kind)
 	lane->lane = kind;
 	lane->ep = ep;
 	lane->slot_size = KRMSG_SLOT_SIZE;
+	init_completion(&lane->settled);
 	init_completion(&lane->send_drain.done);
 	init_completion(&lane->recv_drain.done);
 }
@@ -121,6 +122,9 @@ static int create_qp(struct krmsg_lane *lane, u32 inline_bytes)
 
 	err = krmsg_fault(KRMSG_FAULT_ALLOC_QP) ?:
 	      rdma_create_qp(lane->id, ep->pd, &attr);
+	/* soft RoCE's word for a socket that there is no memory for */
+	if (err == -ENFILE)
+		err = -ENOMEM;
 	if (err)
 		return err;
 	lane->qp = lane->id->qp;
@@ -145,8 +149,9 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 	int err;
 
 	if (lane->lane == KRMSG_LANE_MESSAGE) {
-		lane->nr_slots = ep->cfg.slots;
-		lane->nr_sbufs = ep->cfg.slots;
+		/* one more of each for a BYE, which is never counted */
+		lane->nr_slots = ep->cfg.slots + 1;
+		lane->nr_sbufs = ep->cfg.slots + 1;
 		/* each key takes a registration and, on errors, its end */
 		lane->sq_size = lane->nr_sbufs + 4 * KRMSG_MRS;
 	} else {
@@ -170,8 +175,10 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 	inl = lane->lane == KRMSG_LANE_MESSAGE && !READ_ONCE(ep->dev->no_inline);
 	err = create_qp(lane, inl ? KRMSG_INLINE : 0);
 	if (err && inl) {
+		/* without memory it has not refused anything */
+		inl = err != -ENOMEM;
 		err = create_qp(lane, 0);
-		if (!err)
+		if (!err && inl)
 			WRITE_ONCE(ep->dev->no_inline, true);
 	}
 	if (err)
@@ -335,6 +342,42 @@ void krmsg_lane_destroy_qp(struct krmsg_lane *lane)
 	lane->qp = NULL;
 }
 
+/*
+ * The manager of the side that accepted does not tell the other one of a
+ * disconnect before it has that one's last word on the connection, and the
+ * other would believe in the lane until it is silent for too long.
+ */
+static void disconnect(struct krmsg_lane *lane)
+{
+	if (!lane->id || !lane->connected)
+		return;
+	if (!lane->ep->active)
+		wait_for_completion_timeout(&lane->settled,
+					    msecs_to_jiffies(KRMSG_SETTLE_MS));
+	rdma_disconnect(lane->id);
+}
+
+/**
+ * krmsg_lanes_stop() - bring down both lanes of an endpoint
+ * @ep: the endpoint; ep->mutex is held, or ep->torn set
+ *
+ * When it returns nothing of these lanes is in flight, all their completions
+ * have been acted on, and the queue pairs are gone. Sleeps.
+ */
+void krmsg_lanes_stop(struct krmsg_ep *ep)
+{
+	disconnect(&ep->data);
+	disconnect(&ep->msg);
+	krmsg_lane_drain(&ep->data);
+	krmsg_lane_drain(&ep->msg);
+	krmsg_lane_destroy_qp(&ep->data);
+	krmsg_lane_destroy_qp(&ep->msg);
+	/* nothing of these QPs may be left when their slots are freed */
+	krmsg_lock(ep->ctx);
+	krmsg_devcqs_empty(ep->ctx);
+	krmsg_unlock(ep->ctx);
+}
+
 /**
  * krmsg_lane_free() - free a lane's memory
  * @lane: the lane, without a queue pair; ctx->mutex and ep->mutex are held
@@ -357,4 +400,21 @@ void krmsg_lane_free(struct krmsg_lane *lane)
 	if (lane->devcq)
 		krmsg_devcq_put(lane->devcq, lane->cqes);
 	lane->devcq = NULL;
+}
+
+/**
+ * krmsg_lane_reset() - make a lane as new
+ * @lane: the lane, without a queue pair and an id; ctx->mutex and ep->mutex
+ *	are held
+ */
+void krmsg_lane_reset(struct krmsg_lane *lane)
+{
+	struct krmsg_ep *ep = lane->ep;
+	u8 kind = lane->lane;
+
+	krmsg_lane_free(lane);
+	krmsg_lock(ep->ctx);
+	memset(lane, 0, sizeof(*lane));
+	krmsg_lane_init(lane, ep, kind);
+	krmsg_unlock(ep->ctx);
 }

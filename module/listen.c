@@ -281,6 +281,7 @@ int krmsg_listener_request(struct krmsg_listener *l, struct rdma_cm_id *id,
 {
 	struct krmsg_ctx *ctx = l->ctx;
 	struct krmsg_cm_req req;
+	struct krmsg_cm_grave *grave;
 	struct krmsg_ep *ep;
 	const u8 *user;
 	bool ok = false;
@@ -291,11 +292,14 @@ int krmsg_listener_request(struct krmsg_listener *l, struct rdma_cm_id *id,
 		krmsg_cm_reject(id, KRMSG_REJ_VERSION, 0, NULL, 0);
 		return -EPROTO;
 	}
-	ep = krmsg_ep_alloc(ctx, false);
+	grave = krmsg_cm_grave_alloc();
+	ep = grave ? krmsg_ep_alloc(ctx, false) : NULL;
 	if (!ep) {
+		kfree(grave);
 		krmsg_cm_reject(id, KRMSG_REJ_DEVICE, 0, NULL, 0);
 		return -ENOMEM;
 	}
+	ep->net = get_net(id->route.addr.dev_addr.net);
 	ep->private_len = req.user_len;
 	memcpy(ep->private_data, user, req.user_len);
 	ep->peer_private_len = req.user_len;
@@ -311,6 +315,7 @@ int krmsg_listener_request(struct krmsg_listener *l, struct rdma_cm_id *id,
 		ok = publish_request(l, ep);
 		if (ok) {
 			ep->msg.id = id;
+			ep->msg.grave = grave;
 			id->context = &ep->msg.kind;
 		}
 		krmsg_unlock(ctx);
@@ -320,6 +325,7 @@ int krmsg_listener_request(struct krmsg_listener *l, struct rdma_cm_id *id,
 	mutex_unlock(&ctx->mutex);
 	if (ok)
 		return 0;
+	kfree(grave);
 	forget_unseen(ep);
 	krmsg_cm_reject(id, l->dead ? KRMSG_REJ_CLOSED : KRMSG_REJ_BACKLOG, 0,
 			NULL, 0);
@@ -435,6 +441,7 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 		 struct krmsg_accept *arg)
 {
 	struct krmsg_ep_config cfg = arg->config;
+	struct rdma_cm_id *id;
 	struct krmsg_ep *ep;
 	int err, port;
 
@@ -453,10 +460,12 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 	ep = take_request(ctx, arg->request);
 	if (!ep)
 		return -ENOENT;
-	port = krmsg_session_port(ep->msg.id->route.addr.dev_addr.net);
+	port = krmsg_session_port(ep->net);
 	if (port > 0)
 		ep->lane_port = port;
-	rdma_lock_handler(ep->msg.id);
+	/* from the moment it is open, a break may take the id away */
+	id = ep->msg.id;
+	rdma_lock_handler(id);
 	mutex_lock(&target->mutex);
 	mutex_lock(&ep->mutex);
 	err = port < 0 ? port : accept_locked(ep, target, arg, &cfg);
@@ -464,7 +473,7 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 		arg->out_endpoint = ep->obj.id;
 	mutex_unlock(&ep->mutex);
 	mutex_unlock(&target->mutex);
-	rdma_unlock_handler(ep->msg.id);
+	rdma_unlock_handler(id);
 	krmsg_ep_end_accept(ep, err, cfg.connect_ms);
 	krmsg_ep_put(ep);
 	if (err == -EBADSLT)

@@ -14,6 +14,14 @@
 
 struct workqueue_struct *krmsg_end_wq;
 
+bool krmsg_inject_allowed;
+module_param_named(inject, krmsg_inject_allowed, bool, 0644);
+MODULE_PARM_DESC(inject, "let root break queue pairs by KRMSG_IOC_INJECT (0 or 1, default 0)");
+
+unsigned int krmsg_first_sequence;
+module_param_named(first_sequence, krmsg_first_sequence, uint, 0644);
+MODULE_PARM_DESC(first_sequence, "sequence of the first message that new endpoints receive (0 to 4294967295, default 0)");
+
 static struct miscdevice krmsg_misc = {
 	.minor	= KRMSG_MINOR,
 	.name	= "krmsg",

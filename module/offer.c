@@ -74,13 +74,30 @@ int krmsg_offer_init(struct krmsg_ep *ep)
 }
 
 /**
+ * krmsg_offer_dereg() - deregister an endpoint's keys
+ * @ep: the endpoint; its QPs are gone, ctx->mutex and ep->mutex are held
+ *
+ * After a flush nobody knows which keys are alive: none is used again. Sleeps.
+ */
+void krmsg_offer_dereg(struct krmsg_ep *ep)
+{
+	u32 i;
+
+	for (i = 0; i < ep->nr_mrs; i++) {
+		if (ep->mrs[i].mr)
+			ib_dereg_mr(ep->mrs[i].mr);
+		ep->mrs[i].mr = NULL;
+	}
+}
+
+/**
  * krmsg_offer_exit() - free an endpoint's keys
  * @ep: the endpoint; its QPs are gone, ctx->mutex and ep->mutex are held
  */
 void krmsg_offer_exit(struct krmsg_ep *ep)
 {
-	while (ep->nr_mrs)
-		ib_dereg_mr(ep->mrs[--ep->nr_mrs].mr);
+	krmsg_offer_dereg(ep);
+	ep->nr_mrs = 0;
 	kfree(ep->mrs);
 	kvfree(ep->sg);
 	ep->mrs = NULL;
@@ -258,7 +275,13 @@ static int kill_key(struct krmsg_ep *ep, struct krmsg_mr *mr)
 	       ib_post_send(lane->qp, &mr->inv, NULL) ? -EIO : 0;
 }
 
-static s32 reject_errno(u32 reason)
+/**
+ * krmsg_refused_errno() - what a sender is told of a refused message
+ * @reason: KRMSG_WIRE_...
+ *
+ * Return: a negative errno.
+ */
+s32 krmsg_refused_errno(u32 reason)
 {
 	switch (reason) {
 	case KRMSG_WIRE_TOO_LONG:
@@ -298,7 +321,12 @@ int krmsg_offer_rejected(struct krmsg_ep *ep, const struct krmsg_item *item,
 	struct krmsg_mr *mr = NULL;
 	u32 i;
 
-	if (!req || (inv_rkey && *inv_rkey != item->rkey))
+	/*
+	 * A key that is named is killed, and the other way round. One that the
+	 * peer has asked for is refused when it has come again.
+	 */
+	if (!req || (inv_rkey ? *inv_rkey : 0) != item->rkey ||
+	    krmsg_replay_awaits(&ep->tx_replay, &ep->tx, item->seq))
 		return -EPROTO;
 	if (inv_rkey) {
 		mr = find_key(ep, item->rkey, item->seq);
@@ -309,7 +337,7 @@ int krmsg_offer_rejected(struct krmsg_ep *ep, const struct krmsg_item *item,
 	if (mr)
 		mr_put(ep, mr);
 	req->rejected = true;
-	req->result = reject_errno(item->reason);
+	req->result = krmsg_refused_errno(item->reason);
 	req->segs_done = req->segs;
 	list_del_init(&req->offer);
 	for (i = 0; i < ep->nr_mrs; i++)

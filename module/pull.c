@@ -59,10 +59,15 @@ static void refuse(struct krmsg_rxmsg *m, u32 reason)
 	struct krmsg_ep *ep = m->ep;
 	struct krmsg_pseg *seg, *tmp, *answer = NULL;
 
+	ep->verdict[m->seq % KRMSG_WINDOW] = reason;
+	/* it is asked for on a new link: its sender hears of it when it comes */
+	if (krmsg_replay_awaits(&ep->rx_replay, &ep->rx, m->seq))
+		return;
 	list_for_each_entry_safe(seg, tmp, &ep->pulls, node) {
 		if (seg->msg != m)
 			continue;
 		seg->msg = NULL;
+		ep->segs_in--;
 		if (!answer)
 			answer = seg;
 		else
@@ -187,6 +192,75 @@ int krmsg_pull_offer(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
 	return 0;
 }
 
+/* Was refused while its sender could not hear of it: say so again. */
+static void refuse_again(struct krmsg_ep *ep, u32 seq, u32 reason)
+{
+	struct krmsg_pseg *seg;
+
+	seg = list_first_entry_or_null(&ep->free_psegs, struct krmsg_pseg,
+				       node);
+	if (!seg) {
+		krmsg_ep_fault(ep, -EPROTO, KRMSG_STAGE_TRANSFER, NULL);
+		return;
+	}
+	*seg = (struct krmsg_pseg) {
+		.node = seg->node,
+		.seq = seq,
+		.reject = true,
+		.reason = reason,
+	};
+	list_move_tail(&seg->node, &ep->dones);
+	krmsg_ep_dirty(ep);
+}
+
+/**
+ * krmsg_pull_again() - a message is offered that came on an earlier link
+ * @ep: the endpoint, locked
+ * @m: the message, or what stands in its place since it is delivered
+ * @item: OFFER
+ *
+ * One that had its buffer, or its announcement, goes on with that.
+ *
+ * Return: 0, or -EPROTO when it is not the same message.
+ */
+int krmsg_pull_again(struct krmsg_ep *ep, struct krmsg_rxmsg *m,
+		     const struct krmsg_item *item)
+{
+	u32 reason = ep->verdict[item->seq % KRMSG_WINDOW];
+
+	if (m->state == KRMSG_RX_FREE || m->seq != item->seq ||
+	    m->state == KRMSG_RX_DONE) {
+		/* the process has refused it since we stated our position */
+		if (!reason)
+			return -EPROTO;
+		refuse_again(ep, item->seq, reason);
+		return 0;
+	}
+	if (m->length != item->length || m->tag != item->tag ||
+	    m->flags != item->flags || m->segments != item->segments ||
+	    m->state == KRMSG_RX_STASHED)
+		return -EPROTO;
+	krmsg_ep_dirty(ep);
+	return 0;
+}
+
+/**
+ * krmsg_pull_forget() - forget all segments, with the link they came on
+ * @ep: the endpoint, locked; its lanes are drained
+ */
+void krmsg_pull_forget(struct krmsg_ep *ep)
+{
+	u32 i;
+
+	INIT_LIST_HEAD(&ep->free_psegs);
+	INIT_LIST_HEAD(&ep->pulls);
+	INIT_LIST_HEAD(&ep->dones);
+	ep->segs_in = 0;
+	/* those that were being read are on no list */
+	for (i = 0; i < ARRAY_SIZE(ep->psegs); i++)
+		list_add_tail(&ep->psegs[i].node, &ep->free_psegs);
+}
+
 /**
  * krmsg_pull_answer() - the process says where an announced message goes
  * @ep: the endpoint, locked
@@ -233,6 +307,9 @@ int krmsg_pull_seg(struct krmsg_ep *ep, const struct krmsg_item *item)
 	struct krmsg_pseg *seg;
 	bool last;
 
+	/* on a new link its OFFER comes first */
+	if (krmsg_replay_awaits(&ep->rx_replay, &ep->rx, item->seq))
+		return -EPROTO;
 	/* a message that was refused: its sender may not know yet */
 	if (m->state == KRMSG_RX_FREE || m->state == KRMSG_RX_DONE ||
 	    m->seq != item->seq)
@@ -240,10 +317,14 @@ int krmsg_pull_seg(struct krmsg_ep *ep, const struct krmsg_item *item)
 	if (m->state == KRMSG_RX_STASHED || item->index != m->next_seg ||
 	    item->length > m->length - m->offered)
 		return -EPROTO;
+	/* no more at a time than HELLO has said */
+	if (ep->segs_in >= KRMSG_MRS)
+		return -EPROTO;
 	seg = list_first_entry_or_null(&ep->free_psegs, struct krmsg_pseg,
 				       node);
 	if (!seg)
 		return -EPROTO;
+	ep->segs_in++;
 	*seg = (struct krmsg_pseg) {
 		.node = seg->node,
 		.msg = m,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * What the pure logic may use. The files that include only this header (ring,
- * wire, seqwin, credit, state, sqe) hold no lock, allocate nothing and know no
- * verbs. They are compiled into the module, into user-space tests and into
- * fuzzers from the same source.
+ * wire, seqwin, credit, replay, earlylog, state, sqe) hold no lock, allocate
+ * nothing and know no verbs. They are compiled into the module, into user-space
+ * tests and into fuzzers from the same source.
  */
 #ifndef KRMSG_PURE_H
 #define KRMSG_PURE_H
@@ -15,6 +15,7 @@
 #include <linux/string.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
+#include <linux/compiler.h>
 #include <linux/nospec.h>
 #include <asm/byteorder.h>
 
@@ -46,6 +47,8 @@ typedef int32_t s32;
 #define le64_to_cpu(x) le64toh(x)
 
 #define krmsg_nospec(i, n) (i)
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 #ifndef ARRAY_SIZE
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

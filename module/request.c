@@ -250,6 +250,7 @@ static struct krmsg_req *req_get(struct krmsg_ctx *ctx,
 	req->length = op->length;
 	req->user_data = op->user_data;
 	req->tag = op->tag;
+	req->logged = KRMSG_EARLYLOG_NONE;
 	return req;
 }
 

@@ -134,6 +134,13 @@ static bool deliver_one(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
 	}
 }
 
+/* Is one before it still to come again on a new link? */
+static bool comes_later(const struct krmsg_ep *ep, const struct krmsg_rxmsg *m)
+{
+	return krmsg_replaying(&ep->rx_replay, &ep->rx) &&
+	       (s32)(m->seq - ep->rx_replay.next) > 0;
+}
+
 /**
  * krmsg_rx_deliver() - put what has its turn into the ring
  * @ep: the endpoint, locked
@@ -143,7 +150,8 @@ void krmsg_rx_deliver(struct krmsg_ep *ep)
 	struct krmsg_rxmsg *m;
 
 	while ((m = list_first_entry_or_null(&ep->order, struct krmsg_rxmsg,
-					     order)) && deliver_one(ep, m))
+					     order)) &&
+	       !comes_later(ep, m) && deliver_one(ep, m))
 		;
 	tell_fin(ep);
 }
@@ -162,6 +170,17 @@ void krmsg_rx_finish(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
 	krmsg_ep_dirty(ep);
 }
 
+/* Only one that is sent again can have others behind it already. */
+static void put_in_order(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
+{
+	struct krmsg_rxmsg *at;
+
+	list_for_each_entry_reverse(at, &ep->order, order)
+		if ((s32)(at->seq - m->seq) < 0)
+			break;
+	list_add(&m->order, &at->order);
+}
+
 static struct krmsg_rxmsg *new_rxmsg(struct krmsg_ep *ep,
 				     const struct krmsg_item *item)
 {
@@ -176,20 +195,42 @@ static struct krmsg_rxmsg *new_rxmsg(struct krmsg_ep *ep,
 	m->length = item->length;
 	m->tag = item->tag;
 	m->segments = item->segments;
+	ep->verdict[item->seq % KRMSG_WINDOW] = 0;
 	if (!(item->flags & KRMSG_ITEMF_UNORDERED))
-		list_add_tail(&m->order, &ep->order);
+		put_in_order(ep, m);
 	return m;
+}
+
+static bool is_delivered(const struct krmsg_ep *ep, u32 seq)
+{
+	return !krmsg_seqwin_has(&ep->rx, seq) ||
+	       krmsg_seqwin_test(&ep->rx, seq);
+}
+
+/* Is it a message that came on an earlier link already? */
+static bool is_known(const struct krmsg_rxmsg *m, u32 seq)
+{
+	return m->state != KRMSG_RX_FREE && m->seq == seq;
 }
 
 static int rx_data(struct krmsg_ep *ep, struct krmsg_slot *slot,
 		   const struct krmsg_item *item)
 {
-	struct krmsg_rxmsg *m;
+	struct krmsg_rxmsg *m = &ep->rxmsg[item->seq % KRMSG_WINDOW];
+	int again;
 
-	if (ep->fin_rcvd || !krmsg_seqwin_push(&ep->rx, item->seq) ||
-	    !krmsg_grant_use(&ep->credit_grant,
+	if (ep->fin_rcvd)
+		return -EPROTO;
+	again = krmsg_replay_arrive(&ep->rx_replay, &ep->rx, item->seq);
+	if (again < 0)
+		return again;
+	/* it cannot have come in another shape before */
+	if (again && (is_delivered(ep, item->seq) || is_known(m, item->seq)))
+		return -EPROTO;
+	if (!krmsg_grant_use(&ep->credit_grant,
 			     krmsg_units_inline(item->length)))
 		return -EPROTO;
+	ep->verdict[item->seq % KRMSG_WINDOW] = 0;
 	if ((item->flags & KRMSG_ITEMF_UNORDERED) || list_empty(&ep->order)) {
 		publish_inline(ep, item->flags, item->tag, item->payload,
 			       item->length);
@@ -207,8 +248,17 @@ static int rx_data(struct krmsg_ep *ep, struct krmsg_slot *slot,
 
 static int rx_offer(struct krmsg_ep *ep, const struct krmsg_item *item)
 {
-	if (ep->fin_rcvd || !krmsg_seqwin_push(&ep->rx, item->seq) ||
-	    !krmsg_grant_use(&ep->credit_grant, KRMSG_UNITS_RECORD))
+	struct krmsg_rxmsg *m = &ep->rxmsg[item->seq % KRMSG_WINDOW];
+	int again;
+
+	if (ep->fin_rcvd)
+		return -EPROTO;
+	again = krmsg_replay_arrive(&ep->rx_replay, &ep->rx, item->seq);
+	if (again < 0)
+		return again;
+	if (again && (is_delivered(ep, item->seq) || is_known(m, item->seq)))
+		return krmsg_pull_again(ep, m, item);
+	if (!krmsg_grant_use(&ep->credit_grant, KRMSG_UNITS_RECORD))
 		return -EPROTO;
 	return krmsg_pull_offer(ep, new_rxmsg(ep, item));
 }
@@ -219,6 +269,7 @@ static int rx_fin(struct krmsg_ep *ep, const struct krmsg_item *item)
 
 	/* a second one says that a half-close has become a close */
 	if (item->seq != ep->rx.next || ep->fin_close_rcvd ||
+	    krmsg_replaying(&ep->rx_replay, &ep->rx) ||
 	    (ep->fin_rcvd && !close))
 		return -EPROTO;
 	ep->fin_rcvd = true;
@@ -240,6 +291,18 @@ static int rx_lane_request(struct krmsg_ep *ep)
 	krmsg_ep_get(ep);
 	if (!queue_work(krmsg_ep_wq, &ep->lane_work))
 		krmsg_ep_put(ep);
+	return 0;
+}
+
+static int rx_bye(struct krmsg_ep *ep, const struct krmsg_frame *f)
+{
+	if (f->items != 1)
+		return -EPROTO;
+	ep->peer_gone = true;
+	if (ep->state == KRMSG_S_CLOSING && krmsg_ep_said_all(ep))
+		krmsg_ep_trigger(ep, KRMSG_T_FINS);
+	else
+		krmsg_ep_end_fault(ep, -ECONNRESET, KRMSG_STAGE_TRANSFER, NULL);
 	return 0;
 }
 
@@ -268,12 +331,25 @@ static int rx_item(struct krmsg_ep *ep, struct krmsg_slot *slot,
 		return rx_fin(ep, item);
 	case KRMSG_ITEM_LANE_REQUEST:
 		return rx_lane_request(ep);
+	case KRMSG_ITEM_BYE:
+		return rx_bye(ep, f);
 	default:
 		return -EPROTO;
 	}
 }
 
-static int take_hello(struct krmsg_ep *ep, const struct krmsg_wire_hello *h)
+/* On a later link all is as it was, but for what has happened since. */
+static bool same_hello(const struct krmsg_wire_hello *a,
+		       const struct krmsg_wire_hello *b)
+{
+	return a->session == b->session && a->token == b->token &&
+	       a->slot_size == b->slot_size && a->slots == b->slots &&
+	       a->credit == b->credit && a->eager_limit == b->eager_limit &&
+	       a->max_segs == b->max_segs && a->features == b->features;
+}
+
+/* The first HELLO of a session, with the peer's limits. */
+static int take_limits(struct krmsg_ep *ep, const struct krmsg_wire_hello *h)
 {
 	u32 slot = le32_to_cpu(h->slot_size), max;
 
@@ -284,30 +360,91 @@ static int take_hello(struct krmsg_ep *ep, const struct krmsg_wire_hello *h)
 	ep->peer_segs = min_t(u32, le16_to_cpu(h->max_segs), KRMSG_MRS);
 	ep->peer_lane_port = le16_to_cpu(h->lane_port);
 	if (ep->peer_slots < KRMSG_MIN_SLOTS ||
-	    ep->peer_credit < KRMSG_MIN_CREDIT / KRMSG_UNIT ||
-	    le32_to_cpu(h->delivered))
+	    ep->peer_credit < KRMSG_MIN_CREDIT / KRMSG_UNIT)
 		return -EPROTO;
+	ep->peer_hello = *h;
+	/* the receiver says with which sequence it begins */
+	ep->tx_first = le32_to_cpu(h->delivered);
+	krmsg_seqwin_init(&ep->tx, ep->tx_first);
+	ep->tx_replay.next = ep->tx.next;
 	ep->frame_size = min(slot, ep->msg.slot_size);
 	/* the longest small message fits into both sides' frames */
 	max = min_t(u32, le32_to_cpu(h->eager_limit),
 		    ep->frame_size - KRMSG_DATA_OVERHEAD);
 	ep->eager = min(ep->cfg.eager_limit, max);
-	ep->slots.limit = ep->peer_slots;
 	ep->credit.limit = ep->peer_credit;
 	return 0;
 }
 
+static int take_hello(struct krmsg_ep *ep, const struct krmsg_wire_hello *h)
+{
+	int err = 0;
+
+	if (!ep->epoch)
+		err = take_limits(ep, h);
+	else if (!same_hello(h, &ep->peer_hello))
+		err = -EPROTO;
+	if (err)
+		return err;
+	ep->peer_lane_port = le16_to_cpu(h->lane_port);
+	ep->slots.limit = ep->peer_slots;
+	ep->greeted = true;
+	return 0;
+}
+
+/* The last item of a frame must be of this type, and nothing may follow. */
+static bool last_item(struct krmsg_frame_iter *it, u8 type,
+		      struct krmsg_item *item)
+{
+	struct krmsg_item more;
+
+	return krmsg_frame_next(it, item) == 1 && item->type == type &&
+	       !krmsg_frame_next(it, &more);
+}
+
+/* The first link's HELLO stands alone. */
+static bool hello_item(const struct krmsg_ep *ep, struct krmsg_frame_iter *it,
+		       struct krmsg_item *item)
+{
+	if (!ep->epoch)
+		return last_item(it, KRMSG_ITEM_HELLO, item);
+	return krmsg_frame_next(it, item) == 1 &&
+	       item->type == KRMSG_ITEM_HELLO;
+}
+
+/* Later links: HELLO is followed by what the peer has. */
+static int take_position(struct krmsg_ep *ep, const struct krmsg_frame *f,
+			 struct krmsg_frame_iter *it, u32 delivered)
+{
+	struct krmsg_item item;
+
+	if (!last_item(it, KRMSG_ITEM_POSITION, &item) ||
+	    !krmsg_spend_raise(&ep->credit, f->credit, ep->peer_credit))
+		return -EPROTO;
+	return krmsg_position_take(ep, delivered, item.position);
+}
+
 /* The first frame must be HELLO, alone. The passive side answers it. */
-static int rx_hello(struct krmsg_ep *ep, struct krmsg_frame_iter *it)
+static int rx_hello(struct krmsg_ep *ep, const struct krmsg_frame *f,
+		    struct krmsg_frame_iter *it)
 {
 	struct krmsg_item item;
 	int err;
 
-	if (krmsg_frame_next(it, &item) != 1 ||
-	    item.type != KRMSG_ITEM_HELLO || it->left)
+	/* an attempt that has failed is being drained */
+	if (ep->state == KRMSG_S_RECOVERING &&
+	    ep->rec.link != KRMSG_LINK_DIALING)
+		return 0;
+	/* the active side speaks first */
+	if (ep->active && !ep->msg.ready)
+		return -EPROTO;
+	if (!hello_item(ep, it, &item))
 		return -EPROTO;
 	err = take_hello(ep, item.hello);
-	if (err)
+	if (!err && ep->epoch)
+		err = take_position(ep, f, it,
+				    le32_to_cpu(item.hello->delivered));
+	if (err || krmsg_state_ending(ep->state))
 		return err;
 	if (!ep->active) {
 		/* the frame proves that the peer is there */
@@ -316,7 +453,9 @@ static int rx_hello(struct krmsg_ep *ep, struct krmsg_frame_iter *it)
 		if (krmsg_tx_hello(ep))
 			return 0;
 	}
-	if (krmsg_ep_trigger(ep, KRMSG_T_HELLO))
+	if (ep->state == KRMSG_S_RECOVERING)
+		krmsg_recover_up(ep);
+	else if (krmsg_ep_trigger(ep, KRMSG_T_HELLO))
 		krmsg_ep_open(ep);
 	return 0;
 }
@@ -327,6 +466,7 @@ static int rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
 {
 	const u32 *inv = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
 			 &wc->ex.invalidate_rkey : NULL;
+	bool again = krmsg_replaying(&ep->rx_replay, &ep->rx);
 	struct krmsg_item item __uninitialized;
 	int more, err;
 
@@ -337,6 +477,9 @@ static int rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
 		if (krmsg_state_ending(ep->state))
 			return 0;
 	}
+	/* what waited for messages that have come again */
+	if (again)
+		krmsg_rx_deliver(ep);
 	/* a key may only be killed by the item that names it */
 	if (more || inv)
 		return -EPROTO;
@@ -346,7 +489,16 @@ static int rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
 	err = krmsg_tx_ack(ep, f->ack);
 	if (f->flags & KRMSG_FRAME_ACK_NOW)
 		ep->ack_now = true;
+	if (f->flags & KRMSG_FRAME_PING)
+		ep->beat |= KRMSG_BEAT_PONG;
 	return err;
+}
+
+static bool is_bye(struct krmsg_frame_iter it)
+{
+	struct krmsg_item item;
+
+	return last_item(&it, KRMSG_ITEM_BYE, &item);
 }
 
 static int rx_frame(struct krmsg_ep *ep, struct krmsg_slot *slot,
@@ -355,15 +507,19 @@ static int rx_frame(struct krmsg_ep *ep, struct krmsg_slot *slot,
 	struct krmsg_frame_iter it;
 	struct krmsg_frame f;
 
-	if (krmsg_frame_open(slot->mem, wc->byte_len, &f, &it) || f.epoch ||
-	    !krmsg_grant_use(&ep->slot_grant, 1))
+	if (krmsg_frame_open(slot->mem, wc->byte_len, &f, &it) ||
+	    f.epoch != ep->epoch)
+		return -EPROTO;
+	/* a BYE has a slot of its own, and nothing comes after it */
+	if (!krmsg_grant_use(&ep->slot_grant, 1) && !is_bye(it))
 		return -EPROTO;
 	ep->stats.rx_frames++;
-	if (krmsg_state_live(ep->state))
+	ep->heard = jiffies;
+	if (ep->greeted)
 		return rx_items(ep, slot, &f, &it, wc);
 	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
 		return -EPROTO;
-	return rx_hello(ep, &it);
+	return rx_hello(ep, &f, &it);
 }
 
 /* The only frame on the data lane is the active side's LANE_HELLO. */
@@ -377,12 +533,13 @@ static int rx_data_lane(struct krmsg_ep *ep, struct krmsg_slot *slot,
 	if (ep->active || ep->data.ready ||
 	    (wc->wc_flags & IB_WC_WITH_INVALIDATE) ||
 	    krmsg_frame_open(slot->mem, wc->byte_len, &f, &it) ||
-	    krmsg_frame_next(&it, &item) != 1 ||
-	    item.type != KRMSG_ITEM_LANE_HELLO || it.left ||
+	    f.epoch != ep->epoch ||
+	    !last_item(&it, KRMSG_ITEM_LANE_HELLO, &item) ||
 	    le64_to_cpu(item.lane->session) != ep->session ||
 	    le64_to_cpu(item.lane->token) != ep->token)
 		return -EPROTO;
-	ep->data.ready = true;
+	/* unless its link is broken already */
+	ep->data.ready = krmsg_state_live(ep->state);
 	return 0;
 }
 
@@ -404,7 +561,10 @@ void krmsg_rx_recv(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	ib_dma_sync_single_for_cpu(ep->dev->ib, slot->dma, lane->slot_size,
 				   DMA_FROM_DEVICE);
-	if (lane->lane == KRMSG_LANE_DATA)
+	/* a frame is a SEND without immediate data, and nothing else */
+	if (wc->opcode != IB_WC_RECV || (wc->wc_flags & IB_WC_WITH_IMM))
+		err = -EPROTO;
+	else if (lane->lane == KRMSG_LANE_DATA)
 		err = rx_data_lane(ep, slot, wc);
 	else
 		err = rx_frame(ep, slot, wc);

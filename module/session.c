@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Sessions: passive endpoints by a handle that their peers know, so that
- * further lanes find them. They come to listeners of the module's own, one for
- * each network namespace that has passive endpoints, outside any process's
- * backlog. The port is told in HELLO, and a token proves the claim.
+ * further lanes and new links find them. These come to listeners of the
+ * module's own, one for each network namespace that has passive endpoints,
+ * outside any process's backlog. The port is told in HELLO, and a token proves
+ * the claim.
  */
 #include <linux/random.h>
 
@@ -18,9 +19,59 @@ struct session_net {
 	u16 port;
 };
 
-static DEFINE_XARRAY_ALLOC1(sessions);
+/*
+ * A session in the table: as long as its endpoint lives, and for a while after
+ * that, so that a peer that comes late hears how it ended.
+ */
+struct session {
+	struct krmsg_ep *ep;	/* NULL: it has ended */
+	u64 token;
+	u32 handle;
+	u32 reason;		/* ended: KRMSG_REJ_OVER or _DIED */
+	u32 delivered;		/* ended in order: all before this */
+	unsigned long until;	/* ended: when it is forgotten, in jiffies */
+	struct list_head node;	/* ended: tombs */
+};
+
+#define TOMBS_MAX	4096	/* then the oldest is forgotten first */
+
+static DEFINE_XARRAY_ALLOC1(sessions);	/* its lock guards all of these */
+static u32 next_handle;
+static LIST_HEAD(tombs);		/* in the order of their end */
+static u32 nr_tombs;
+
+static void bury_old(struct work_struct *work);
+static DECLARE_DELAYED_WORK(tomb_work, bury_old);
+
 static LIST_HEAD(nets);			/* nets_mutex */
 static DEFINE_MUTEX(nets_mutex);	/* outermost but for handler mutexes */
+
+/* Under the table's lock. */
+static void forget(struct session *s)
+{
+	__xa_erase(&sessions, s->handle);
+	list_del(&s->node);
+	nr_tombs--;
+	kfree(s);
+}
+
+static void bury_old(struct work_struct *work)
+{
+	struct session *s, *tmp;
+	bool more = false;
+
+	xa_lock(&sessions);
+	list_for_each_entry_safe(s, tmp, &tombs, node) {
+		more = time_before(jiffies, s->until);
+		if (more)
+			break;
+		forget(s);
+	}
+	xa_unlock(&sessions);
+	if (more)
+		queue_delayed_work(krmsg_ep_wq, &tomb_work,
+				   msecs_to_jiffies(KRMSG_TOMB_MS / 4));
+}
 
 /**
  * krmsg_session_add() - give an endpoint a session handle and a token
@@ -30,39 +81,80 @@ static DEFINE_MUTEX(nets_mutex);	/* outermost but for handler mutexes */
  */
 int krmsg_session_add(struct krmsg_ep *ep)
 {
-	u32 id;
+	struct session *s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
 	int err;
 
+	if (!s)
+		return -ENOMEM;
+	s->ep = ep;
+	get_random_bytes(&s->token, sizeof(s->token));
+	INIT_LIST_HEAD(&s->node);
+	/* handles come again late, for a peer may come late */
 	err = krmsg_fault(KRMSG_FAULT_SESSION) ?:
-	      xa_alloc(&sessions, &id, ep, xa_limit_31b, GFP_KERNEL_ACCOUNT);
-	if (err)
+	      xa_alloc_cyclic(&sessions, &s->handle, s, xa_limit_31b,
+			      &next_handle, GFP_KERNEL_ACCOUNT);
+	if (err < 0) {
+		kfree(s);
 		return err;
-	ep->session = id;
-	get_random_bytes(&ep->token, sizeof(ep->token));
+	}
+	ep->session = s->handle;
+	ep->token = s->token;
 	return 0;
 }
 
 /**
  * krmsg_session_del() - take an endpoint's session back
- * @ep: the endpoint, with or without a session
+ * @ep: the endpoint, with or without a session, ending
+ *
+ * One that was open is remembered for a while.
  */
 void krmsg_session_del(struct krmsg_ep *ep)
 {
-	if (!ep->active && ep->session)
-		xa_erase(&sessions, ep->session);
+	struct session *s;
+
+	if (ep->active || !ep->session)
+		return;
+	xa_lock(&sessions);
+	s = xa_load(&sessions, ep->session);
+	list_add_tail(&s->node, &tombs);
+	nr_tombs++;
+	s->ep = NULL;
+	s->reason = ep->why.error ? KRMSG_REJ_DIED : KRMSG_REJ_OVER;
+	s->delivered = ep->rx.base;
+	s->until = jiffies + msecs_to_jiffies(KRMSG_TOMB_MS);
+	if (!ep->opened)
+		forget(s);
+	else if (nr_tombs > TOMBS_MAX)
+		forget(list_first_entry(&tombs, struct session, node));
+	xa_unlock(&sessions);
+	queue_delayed_work(krmsg_ep_wq, &tomb_work,
+			   msecs_to_jiffies(KRMSG_TOMB_MS / 4));
 }
 
-/* Find a session that somebody claims; takes a reference. */
-static struct krmsg_ep *session_get(u64 handle, u64 token)
+/*
+ * Find a session that somebody claims. Takes a reference of its endpoint; for
+ * one that has ended, and for none, end tells what to answer.
+ */
+static struct krmsg_ep *session_get(u64 handle, u64 token, struct session *end)
 {
-	struct krmsg_ep *ep;
+	struct krmsg_ep *ep = NULL;
+	struct session *s;
 
+	end->reason = KRMSG_REJ_SESSION;
+	end->delivered = 0;
 	if (handle > INT_MAX)
 		return NULL;
 	xa_lock(&sessions);
-	ep = xa_load(&sessions, handle);
-	if (ep && (ep->token != token || !kref_get_unless_zero(&ep->own.ref)))
-		ep = NULL;
+	s = xa_load(&sessions, handle);
+	if (s && s->token == token) {
+		ep = s->ep;
+		if (!ep) {
+			end->reason = s->reason;
+			end->delivered = s->delivered;
+		} else if (!kref_get_unless_zero(&ep->own.ref)) {
+			ep = NULL;
+		}
+	}
 	xa_unlock(&sessions);
 	return ep;
 }
@@ -172,15 +264,23 @@ void krmsg_session_net_put(struct net *net)
 	kfree(n);
 }
 
-static int join(struct krmsg_ep *ep, struct rdma_cm_id *id,
+/* A data lane for the link that is up. */
+static int join(struct krmsg_ep *ep, struct rdma_cm_id *id, u32 epoch,
 		const struct rdma_conn_param *params)
 {
+	struct krmsg_cm_grave *grave;
 	int err;
 
-	if (ep->torn || ep->data.id || !krmsg_state_live(ep->state) ||
-	    ep->msg.id->device != id->device)
+	if (ep->torn || ep->data.id || epoch != ep->epoch ||
+	    !krmsg_state_live(ep->state) || ep->dev->ib != id->device)
 		return -ESTALE;
+	grave = krmsg_cm_grave_alloc();
+	if (!grave)
+		return -ENOMEM;
+	krmsg_lock(ep->ctx);
 	ep->data.id = id;
+	ep->data.grave = grave;
+	krmsg_unlock(ep->ctx);
 	err = krmsg_lane_setup_data(ep);
 	if (!err) {
 		id->context = &ep->data.kind;
@@ -192,12 +292,71 @@ static int join(struct krmsg_ep *ep, struct rdma_cm_id *id,
 	/* the CM destroys the id: nothing of ours may stay on it */
 	krmsg_lane_drain(&ep->data);
 	krmsg_lane_destroy_qp(&ep->data);
-	ep->data.id = NULL;
+	krmsg_lock(ep->ctx);
+	kfree(krmsg_lane_detach(&ep->data));
+	krmsg_unlock(ep->ctx);
 	return err;
 }
 
+/* An active side that has no link says that its session is over. */
+static void take_notice(struct krmsg_ep *ep, u32 epoch)
+{
+	krmsg_lock(ep->ctx);
+	/* an old one cannot be: sessions end once */
+	if ((s32)(epoch - ep->epoch) >= 0 && !ep->active &&
+	    (ep->state == KRMSG_S_RECOVERING || krmsg_state_live(ep->state))) {
+		ep->peer_gone = true;
+		if (krmsg_ep_said_all(ep))
+			krmsg_ep_trigger(ep, KRMSG_T_FINS);
+		else
+			krmsg_ep_end_fault(ep, -ECONNRESET,
+					   KRMSG_STAGE_RECOVER, NULL);
+	}
+	krmsg_unlock(ep->ctx);
+}
+
+/* The mutexes keep lanes where they are. */
+static int take_request(struct krmsg_ep *ep, struct rdma_cm_id *id,
+			const struct krmsg_cm_req *req,
+			const struct rdma_conn_param *params)
+{
+	u32 epoch = le32_to_cpu(req->epoch);
+	struct krmsg_ctx *ctx = ep->ctx;
+	int err = -ESTALE;
+
+	mutex_lock(&ctx->mutex);
+	mutex_lock(&ep->mutex);
+	switch (req->lane) {
+	case KRMSG_LANE_MESSAGE:
+		if (epoch)
+			err = krmsg_recover_request(ep, id, epoch, params);
+		break;
+	case KRMSG_LANE_DATA:
+		err = join(ep, id, epoch, params);
+		break;
+	default:
+		take_notice(ep, epoch);
+		break;
+	}
+	mutex_unlock(&ep->mutex);
+	mutex_unlock(&ctx->mutex);
+	return err;
+}
+
+/* What a data lane that cannot be made means for its endpoint. */
+static void lane_failed(struct krmsg_ep *ep, int err)
+{
+	/* the manager's word for a peer that is gone is EINVAL */
+	bool gone = err == -EINVAL;
+
+	krmsg_lock(ep->ctx);
+	krmsg_ep_fault(ep, gone ? -ECONNRESET : err,
+		       gone ? KRMSG_STAGE_TRANSFER : KRMSG_STAGE_QP, NULL);
+	krmsg_unlock(ep->ctx);
+}
+
 /**
- * krmsg_session_request() - somebody connects a further lane
+ * krmsg_session_request() - somebody connects to a session that there is
  * @id: id of the request, its handler is held
  * @ev: the event
  *
@@ -206,50 +365,49 @@ static int join(struct krmsg_ep *ep, struct rdma_cm_id *id,
 int krmsg_session_request(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 {
 	struct krmsg_cm_req req;
-	struct krmsg_ctx *ctx;
+	struct session end;
 	struct krmsg_ep *ep;
 	const u8 *user;
+	u32 reason;
 	int err;
 
 	if (krmsg_cm_req_parse(ev->param.conn.private_data,
-			       ev->param.conn.private_data_len, &req, &user) ||
-	    req.lane != KRMSG_LANE_DATA || req.user_len) {
+			       ev->param.conn.private_data_len, &req, &user)) {
 		krmsg_cm_reject(id, KRMSG_REJ_VERSION, 0, NULL, 0);
 		return -EPROTO;
 	}
-	ep = session_get(le64_to_cpu(req.session), le64_to_cpu(req.token));
+	ep = session_get(le64_to_cpu(req.session), le64_to_cpu(req.token),
+			 &end);
 	if (!ep) {
-		krmsg_cm_reject(id, KRMSG_REJ_SESSION, 0, NULL, 0);
+		krmsg_cm_reject(id, end.reason, end.delivered, NULL, 0);
 		return -ENOENT;
 	}
-	ctx = ep->ctx;
-	mutex_lock(&ctx->mutex);
-	mutex_lock(&ep->mutex);
-	err = le32_to_cpu(req.epoch) ? -ESTALE :
-	      join(ep, id, &ev->param.conn);
-	mutex_unlock(&ep->mutex);
-	mutex_unlock(&ctx->mutex);
+	err = take_request(ep, id, &req, &ev->param.conn);
 	if (err) {
-		krmsg_cm_reject(id, err == -ESTALE ? KRMSG_REJ_SESSION :
-				KRMSG_REJ_DEVICE, 0, NULL, 0);
-		/* the manager's word for a peer that is gone is EINVAL */
-		if (err != -ESTALE) {
-			krmsg_lock(ctx);
-			krmsg_ep_fault(ep, err == -EINVAL ? -ECONNRESET : err,
-				       err == -EINVAL ? KRMSG_STAGE_TRANSFER :
-				       KRMSG_STAGE_QP, NULL);
-			krmsg_unlock(ctx);
-		}
+		/* one that is ending says how; else it is stale, or forged */
+		reason = krmsg_recover_reason(ep);
+		if (err == -ESTALE && reason == KRMSG_REJ_DEVICE)
+			reason = KRMSG_REJ_SESSION;
+		krmsg_cm_reject(id, reason, ep->rx.base, NULL, 0);
+		if (err != -ESTALE && req.lane == KRMSG_LANE_DATA)
+			lane_failed(ep, err);
 	}
 	krmsg_ep_put(ep);
 	return err;
 }
 
 /**
- * krmsg_sessions_exit() - check that no session is left
+ * krmsg_sessions_exit() - forget all sessions; none lives any more
  */
 void krmsg_sessions_exit(void)
 {
+	struct session *s, *tmp;
+
+	cancel_delayed_work_sync(&tomb_work);
+	xa_lock(&sessions);
+	list_for_each_entry_safe(s, tmp, &tombs, node)
+		forget(s);
+	xa_unlock(&sessions);
 	WARN_ON(!xa_empty(&sessions));
 	WARN_ON(!list_empty(&nets));
 	xa_destroy(&sessions);

@@ -9,7 +9,10 @@
  *                          ^
  *                          `-- fault, abort: from every state before it
  *
- * Before OPEN an orderly close has nothing to say and is an abort.
+ *   OPEN, CLOSING --break--> RECOVERING --resume--> OPEN, and a close again
+ *
+ * Before OPEN an orderly close has nothing to say and is an abort. One that is
+ * asked for while RECOVERING waits until the link is back.
  */
 #ifndef KRMSG_STATE_H
 #define KRMSG_STATE_H
@@ -25,6 +28,7 @@ enum krmsg_state {
 	KRMSG_S_CLOSING		= KRMSG_EPS_CLOSING,
 	KRMSG_S_DRAINING	= KRMSG_EPS_DRAINING,
 	KRMSG_S_CLOSED		= KRMSG_EPS_CLOSED,
+	KRMSG_S_RECOVERING	= KRMSG_EPS_RECOVERING,
 	KRMSG_NR_STATES,
 };
 
@@ -38,6 +42,8 @@ enum krmsg_trigger {
 	KRMSG_T_ABORT,		/* the process, or its end, drops it */
 	KRMSG_T_FAULT,		/* the link, device or peer failed */
 	KRMSG_T_DRAINED,	/* no QP is left */
+	KRMSG_T_BREAK,		/* the link is broken, the session is not */
+	KRMSG_T_RESUME,		/* there is a link again */
 	KRMSG_NR_TRIGGERS,
 };
 
@@ -50,7 +56,8 @@ const char *krmsg_state_name(enum krmsg_state state);
 /* Can sends be accepted? */
 static inline bool krmsg_state_can_queue(enum krmsg_state state)
 {
-	return state >= KRMSG_S_RESOLVING && state <= KRMSG_S_OPEN;
+	return (state >= KRMSG_S_RESOLVING && state <= KRMSG_S_OPEN) ||
+	       state == KRMSG_S_RECOVERING;
 }
 
 /* Are frames exchanged? */

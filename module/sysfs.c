@@ -35,6 +35,12 @@ KRMSG_TOTAL(rx_copied_bytes);
 KRMSG_TOTAL(rx_zero_copy_bytes);
 KRMSG_TOTAL(errors);
 KRMSG_TOTAL(pinned_pages);
+KRMSG_TOTAL(regions);
+KRMSG_TOTAL(recoveries);
+KRMSG_TOTAL(recovered);
+KRMSG_TOTAL(recovery_ns);
+KRMSG_TOTAL(replayed);
+KRMSG_TOTAL(heartbeats);
 
 static struct attribute *krmsg_attrs[] = {
 	&dev_attr_contexts.attr,
@@ -47,6 +53,12 @@ static struct attribute *krmsg_attrs[] = {
 	&dev_attr_rx_zero_copy_bytes.attr,
 	&dev_attr_errors.attr,
 	&dev_attr_pinned_pages.attr,
+	&dev_attr_regions.attr,
+	&dev_attr_recoveries.attr,
+	&dev_attr_recovered.attr,
+	&dev_attr_recovery_ns.attr,
+	&dev_attr_replayed.attr,
+	&dev_attr_heartbeats.attr,
 	NULL
 };
 

@@ -18,7 +18,8 @@ static s32 rest_result(const struct krmsg_ep *ep, bool recv)
 /* What the peer has acknowledged has succeeded: the keys are dead now. */
 static void end_flying(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
 {
-	if (req->result || req->acked)
+	/* one whose answer is missing may have been refused */
+	if (req->result || (req->acked && req->segs_done == req->segs))
 		result = req->result;
 	if (!result)
 		ep->stats.tx_messages++;
@@ -88,18 +89,8 @@ static void stop_lanes(struct krmsg_ep *ep)
 	mutex_lock(&ep->mutex);
 	ep->torn = true;
 	mutex_unlock(&ep->mutex);
-	if (ep->data.id && ep->data.connected)
-		rdma_disconnect(ep->data.id);
-	if (ep->msg.id && ep->msg.connected)
-		rdma_disconnect(ep->msg.id);
-	krmsg_lane_drain(&ep->data);
-	krmsg_lane_drain(&ep->msg);
-	krmsg_lane_destroy_qp(&ep->data);
-	krmsg_lane_destroy_qp(&ep->msg);
-	/* nothing of these QPs may be left when their slots are freed */
-	krmsg_lock(ep->ctx);
-	krmsg_devcqs_empty(ep->ctx);
-	krmsg_unlock(ep->ctx);
+	krmsg_recover_exit(ep);
+	krmsg_lanes_stop(ep);
 }
 
 static void free_lanes(struct krmsg_ep *ep)
@@ -135,14 +126,33 @@ static void tell_end(struct krmsg_ep *ep)
 	krmsg_unlock(ctx);
 }
 
-static void destroy_ids(struct krmsg_ep *ep)
+static void bury_id(struct krmsg_lane *lane)
+{
+	struct krmsg_cm_grave *grave;
+	struct rdma_cm_id *id;
+
+	krmsg_lock(lane->ep->ctx);
+	id = lane->id;
+	grave = krmsg_lane_detach(lane);
+	krmsg_unlock(lane->ep->ctx);
+	if (id)
+		krmsg_cm_bury(grave, id, lane->ep);
+}
+
+static void drop_ids(struct krmsg_ep *ep)
 {
 	if (ep->lane_port)
-		krmsg_session_net_put(ep->msg.id->route.addr.dev_addr.net);
-	if (ep->data.id)
-		rdma_destroy_id(ep->data.id);
-	if (ep->msg.id)
-		rdma_destroy_id(ep->msg.id);
+		krmsg_session_net_put(ep->net);
+	bury_id(&ep->data);
+	bury_id(&ep->msg);
+}
+
+/* Did the peer hear of it? One that waits for a link has to be told. */
+static void send_notice(struct krmsg_ep *ep)
+{
+	if (ep->active && ep->opened && ep->rec.on && ep->why.error &&
+	    ep->why.error != -ENODEV && !ep->peer_gone && !ep->bye_sent)
+		krmsg_notice_send(ep);
 }
 
 /**
@@ -150,14 +160,18 @@ static void destroy_ids(struct krmsg_ep *ep)
  * @work: its end_work
  *
  * Runs once. Waits until the device is done with everything, so that no buffer
- * goes back to the process while it could still be written.
+ * goes back to the process while it could still be written. Does not wait for
+ * the connection manager.
  */
 void krmsg_ep_end_work(struct work_struct *work)
 {
 	struct krmsg_ep *ep = container_of(work, struct krmsg_ep, end_work);
 	struct krmsg_ctx *ctx = ep->ctx;
 
+	krmsg_say_bye(ep);
 	stop_lanes(ep);
+	krmsg_beat_exit(ep);
+	send_notice(ep);
 	if (cancel_delayed_work_sync(&ep->limit_work))
 		krmsg_ep_put(ep);
 	krmsg_session_del(ep);
@@ -169,7 +183,7 @@ void krmsg_ep_end_work(struct work_struct *work)
 	free_lanes(ep);
 	mutex_unlock(&ep->mutex);
 	mutex_unlock(&ctx->mutex);
-	destroy_ids(ep);
+	drop_ids(ep);
 	tell_end(ep);
 	krmsg_ep_put(ep);
 }

@@ -15,6 +15,7 @@ struct tx_frame {
 	u32 inv_rkey;
 	bool inv;
 	bool fin;
+	bool bye;
 	bool data;
 	bool loud;	/* a process waits for a record of what is in it */
 };
@@ -28,7 +29,7 @@ static bool must_signal(const struct krmsg_lane *lane, const struct tx_frame *f,
 			u32 wrs)
 {
 	/* each end of a quarter of the frames, so that buffers come back */
-	return f->fin || lane->ep->state == KRMSG_S_CLOSING ||
+	return f->fin || f->bye || lane->ep->state == KRMSG_S_CLOSING ||
 	       lane->wr_posted + wrs - lane->wr_signaled >=
 	       max(lane->nr_sbufs / 4, 1U);
 }
@@ -74,6 +75,7 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 	f->sb->index = lane->sb_posted;
 	f->sb->wr_end = lane->wr_posted + wrs;
 	f->sb->fin = f->fin;
+	f->sb->bye = f->bye;
 	err = krmsg_fault(KRMSG_FAULT_POST_SEND) ?:
 	      ib_post_send(lane->qp, first, NULL);
 	if (err) {
@@ -97,6 +99,7 @@ static u32 frame_header(struct krmsg_ep *ep, struct tx_frame *f, u8 flags)
 {
 	const struct krmsg_frame hdr = {
 		.flags = flags,
+		.epoch = ep->epoch,
 		.slots = ep->slot_grant.granted,
 		.credit = ep->credit_grant.granted,
 		.ack = ep->rx.base,
@@ -123,6 +126,8 @@ static void header_told(struct krmsg_ep *ep)
 int krmsg_tx_hello(struct krmsg_ep *ep)
 {
 	struct tx_frame f = { .sb = next_sbuf(&ep->msg) };
+	bool recovers = !(ep->cfg.flags & KRMSG_EPF_NO_RECOVERY);
+	struct krmsg_wire_position *p;
 	struct krmsg_wire_hello *h;
 
 	krmsg_frame_begin(&f.b, f.sb->mem, ep->msg.slot_size);
@@ -137,6 +142,14 @@ int krmsg_tx_hello(struct krmsg_ep *ep)
 	h->delivered = cpu_to_le32(ep->rx.base);
 	h->max_segs = cpu_to_le16(KRMSG_MRS);
 	h->lane_port = cpu_to_le16(ep->lane_port);
+	h->features = cpu_to_le32(recovers ? KRMSG_HELLO_RECOVERS : 0);
+	if (ep->epoch) {
+		p = krmsg_frame_add(&f.b, KRMSG_ITEM_POSITION, 0, 0,
+				    sizeof(*p));
+		krmsg_position_fill(ep, p);
+		ep->ack_told = ep->rx.base;
+		ep->credit_grant.told = ep->credit_grant.granted;
+	}
 	ep->slots.used++;
 	return tx_post(&ep->msg, &f, frame_header(ep, &f, 0));
 }
@@ -159,17 +172,36 @@ int krmsg_tx_lane_hello(struct krmsg_ep *ep)
 	return tx_post(&ep->data, &f, frame_header(ep, &f, 0));
 }
 
+/**
+ * krmsg_tx_bye() - send the last frame of a session
+ * @ep: the endpoint, locked and ending; its message lane has a queue pair
+ * @reason: KRMSG_BYE_...
+ *
+ * It needs no slot: each side keeps one more for it. ep->bye_done is completed
+ * when it has arrived, or cannot any more.
+ *
+ * Return: 0 or a negative errno.
+ */
+int krmsg_tx_bye(struct krmsg_ep *ep, u32 reason)
+{
+	struct tx_frame f = { .sb = next_sbuf(&ep->msg), .bye = true };
+	struct krmsg_lane *lane = &ep->msg;
+	struct krmsg_wire_bye *b;
+
+	if (!lane->qp || !krmsg_lane_sb_free(lane) || !krmsg_lane_sq_free(lane))
+		return -ENOBUFS;
+	krmsg_frame_begin(&f.b, f.sb->mem, ep->frame_size);
+	b = krmsg_frame_add(&f.b, KRMSG_ITEM_BYE, 0, 0, sizeof(*b));
+	b->reason = cpu_to_le32(reason);
+	b->reserved = 0;
+	return tx_post(lane, &f, frame_header(ep, &f, 0));
+}
+
 static void stall(struct krmsg_ep *ep)
 {
 	if (!ep->stalled)
 		ep->stats.tx_stalled++;
 	ep->stalled = true;
-}
-
-/* Is there more to do when it is acknowledged than to forget it? */
-static bool is_loud(const struct krmsg_req *req)
-{
-	return !(req->flags & KRMSG_SQE_QUIET) || req->segs || req->result;
 }
 
 static void start_flight(struct krmsg_ep *ep, struct krmsg_req *req)
@@ -180,8 +212,9 @@ static void start_flight(struct krmsg_ep *ep, struct krmsg_req *req)
 	req->seq = ep->tx.next;
 	req->state = KRMSG_R_FLYING;
 	krmsg_seqwin_push(&ep->tx, req->seq);
+	ep->tx_replay.next = ep->tx.next;
 	ep->inflight[req->seq % KRMSG_WINDOW] = req;
-	ep->nr_loud += is_loud(req);
+	ep->nr_loud += krmsg_is_loud(req);
 	ep->stats.tx_items++;
 	ep->stalled = false;
 }
@@ -191,12 +224,14 @@ static u8 item_flags(const struct krmsg_req *req)
 	return req->flags & KRMSG_SQE_UNORDERED ? KRMSG_ITEMF_UNORDERED : 0;
 }
 
-/* The bytes are in a frame: the process may change them. */
-static void end_early(struct krmsg_ep *ep, struct krmsg_req *req)
+/* Keep the bytes of an early send, should their frame be lost. */
+static bool keep_early(struct krmsg_ep *ep, struct krmsg_req *req,
+		       const void *bytes)
 {
-	krmsg_complete(ep->ctx, req->target, req->user_data, req->result,
-		       req->length, req->tag);
-	req->early = true;
+	if (!ep->rec.on || !req->length)
+		return true;
+	req->logged = krmsg_earlylog_put(&ep->log, bytes, req->length);
+	return req->logged != KRMSG_EARLYLOG_NONE;
 }
 
 static bool add_small(struct krmsg_ep *ep, struct tx_frame *f,
@@ -217,8 +252,8 @@ static bool add_small(struct krmsg_ep *ep, struct tx_frame *f,
 	d->tag = cpu_to_le64(req->tag);
 	krmsg_req_copy(req, d + 1);
 	ep->stats.tx_copied += req->length;
-	if (req->flags & KRMSG_SQE_EARLY)
-		end_early(ep, req);
+	if ((req->flags & KRMSG_SQE_EARLY) && keep_early(ep, req, d + 1))
+		krmsg_end_early(ep, req);
 	return true;
 }
 
@@ -274,27 +309,19 @@ static bool want_lane(struct krmsg_ep *ep)
 	return true;
 }
 
-static bool add_large(struct krmsg_ep *ep, struct tx_frame *f,
-		      struct krmsg_req *req)
+static bool can_begin_offer(struct krmsg_ep *ep, const struct tx_frame *f)
+{
+	return can_offer(ep, f) &&
+	       krmsg_frame_fits(&f->b, sizeof(struct krmsg_wire_offer) +
+				sizeof(struct krmsg_wire_seg) + 16);
+}
+
+/* What can_begin_offer() has room for. */
+static void begin_offer(struct krmsg_ep *ep, struct tx_frame *f,
+			struct krmsg_req *req)
 {
 	struct krmsg_wire_offer *o;
 
-	if (want_lane(ep))
-		return false;
-	if (!req->segs && krmsg_offer_plan(ep, req)) {
-		/* more keys than one message may take */
-		krmsg_tx_fail(ep, req, -EMSGSIZE);
-		return true;
-	}
-	if (!can_offer(ep, f) ||
-	    !krmsg_frame_fits(&f->b, sizeof(*o) +
-			      sizeof(struct krmsg_wire_seg) + 16))
-		return false;
-	if (!krmsg_spend(&ep->credit, KRMSG_UNITS_RECORD)) {
-		stall(ep);
-		return false;
-	}
-	start_flight(ep, req);
 	o = krmsg_frame_add(&f->b, KRMSG_ITEM_OFFER, item_flags(req), req->seq,
 			    sizeof(*o));
 	memset(o, 0, sizeof(*o));
@@ -304,6 +331,71 @@ static bool add_large(struct krmsg_ep *ep, struct tx_frame *f,
 	list_add_tail(&req->offer, &ep->offering);
 	ep->stats.tx_offers++;
 	add_segs(ep, f, req);
+}
+
+static bool add_large(struct krmsg_ep *ep, struct tx_frame *f,
+		      struct krmsg_req *req)
+{
+	if (want_lane(ep))
+		return false;
+	if (!req->segs && krmsg_offer_plan(ep, req)) {
+		/* more keys than one message may take */
+		krmsg_tx_fail(ep, req, -EMSGSIZE);
+		return true;
+	}
+	if (!can_begin_offer(ep, f))
+		return false;
+	if (!krmsg_spend(&ep->credit, KRMSG_UNITS_RECORD)) {
+		stall(ep);
+		return false;
+	}
+	start_flight(ep, req);
+	begin_offer(ep, f, req);
+	return true;
+}
+
+static bool add_small_again(struct tx_frame *f, const struct krmsg_req *req,
+			    struct krmsg_ep *ep)
+{
+	u32 body = sizeof(struct krmsg_wire_data) + req->length;
+	struct krmsg_wire_data *d;
+
+	d = krmsg_frame_add(&f->b, KRMSG_ITEM_DATA, item_flags(req), req->seq,
+			    body);
+	if (!d)
+		return false;
+	d->tag = cpu_to_le64(req->tag);
+	if (req->logged != KRMSG_EARLYLOG_NONE)
+		memcpy(d + 1, krmsg_earlylog_get(&ep->log, req->logged),
+		       req->length);
+	else
+		krmsg_req_copy(req, d + 1);
+	return true;
+}
+
+/*
+ * What the peer asked for when it stated its position, before anything new: its
+ * credit was spent when it was sent first. False when not all of it fits.
+ */
+static bool add_again(struct krmsg_ep *ep, struct tx_frame *f)
+{
+	struct krmsg_req *req;
+
+	while (krmsg_replaying(&ep->tx_replay, &ep->tx)) {
+		req = ep->inflight[ep->tx_replay.next % KRMSG_WINDOW];
+		if (!req->segs) {
+			if (!add_small_again(f, req, ep))
+				return false;
+		} else {
+			if (want_lane(ep) || !can_begin_offer(ep, f))
+				return false;
+			begin_offer(ep, f, req);
+		}
+		f->data = true;
+		f->loud |= krmsg_is_loud(req);
+		ep->stats.replayed++;
+		krmsg_replay_step(&ep->tx_replay, &ep->tx);
+	}
 	return true;
 }
 
@@ -318,6 +410,8 @@ static void add_messages(struct krmsg_ep *ep, struct tx_frame *f)
 	struct krmsg_req *req, *tmp;
 	bool loud, early;
 
+	if (!add_again(ep, f))
+		return;
 	list_for_each_entry_safe(req, tmp, &ep->sendq, node) {
 		if (krmsg_seqwin_full(&ep->tx))
 			krmsg_tx_take_acks(ep);
@@ -361,6 +455,7 @@ static void add_done(struct krmsg_ep *ep, struct tx_frame *f)
 		d->rkey = cpu_to_le32(seg->rkey);
 		d->index = cpu_to_le16(seg->index);
 		f->inv = true;
+		ep->segs_in--;
 	}
 	f->inv_rkey = seg->rkey;
 	list_move(&seg->node, &ep->free_psegs);
@@ -382,6 +477,7 @@ static void add_fin(struct krmsg_ep *ep, struct tx_frame *f)
 {
 	/* after a half-close, a close says so once more */
 	if (!ep->fin_wanted || !list_empty(&ep->sendq) ||
+	    krmsg_replaying(&ep->tx_replay, &ep->tx) ||
 	    (ep->fin_sent && (!ep->closing || ep->fin_close_sent)))
 		return;
 	if (!krmsg_frame_add(&f->b, KRMSG_ITEM_FIN,
@@ -412,6 +508,7 @@ static void frame_start(struct krmsg_ep *ep, struct tx_frame *f)
 	f->nr_mrs = 0;
 	f->inv = false;
 	f->fin = false;
+	f->bye = false;
 	f->data = false;
 	f->loud = false;
 	krmsg_frame_begin(&f->b, f->sb->mem, ep->frame_size);
@@ -427,7 +524,8 @@ bool krmsg_tx_pending(const struct krmsg_ep *ep)
 {
 	return !list_empty(&ep->sendq) || !list_empty(&ep->dones) ||
 	       !list_empty(&ep->offering) || !list_empty(&ep->pulls) ||
-	       ep->fin_wanted || ep->lane_request || ep->acks_untold;
+	       ep->fin_wanted || ep->lane_request || ep->acks_untold ||
+	       ep->beat || krmsg_replaying(&ep->tx_replay, &ep->tx);
 }
 
 /* Post receives again. False when that has ended the endpoint. */
@@ -449,7 +547,8 @@ static bool tx_one(struct krmsg_ep *ep)
 	u32 items;
 	u8 flags = 0;
 
-	if (!krmsg_lane_sb_free(lane) ||
+	/* the last frame is kept for a BYE */
+	if (krmsg_lane_sb_free(lane) <= 1 ||
 	    krmsg_lane_sq_free(lane) <= KRMSG_MRS) {
 		if (!list_empty(&ep->sendq))
 			stall(ep);
@@ -469,6 +568,8 @@ static bool tx_one(struct krmsg_ep *ep)
 	/* the end waits until all that was sent has arrived: make it known */
 	if (ep->state == KRMSG_S_CLOSING && ep->fin_sent &&
 	    lane->wr_signaled != lane->wr_posted)
+		now = true;
+	if (ep->beat)
 		now = true;
 	if (!items && !now) {
 		if (owes)
@@ -492,6 +593,11 @@ static bool tx_one(struct krmsg_ep *ep)
 	if ((f.data && f.loud && list_empty(&ep->sendq)) || f.fin ||
 	    (f.data && ep->stalled))
 		flags = KRMSG_FRAME_ACK_NOW;
+	if (ep->beat & KRMSG_BEAT_PING) {
+		flags |= KRMSG_FRAME_PING;
+		ep->stats.heartbeats++;
+	}
+	ep->beat = 0;
 	ep->slots.used++;
 	if (tx_post(lane, &f, frame_header(ep, &f, flags)))
 		return false;
@@ -561,6 +667,10 @@ void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc)
 	struct krmsg_ep *ep = lane->ep;
 
 	krmsg_fault_wc(KRMSG_FAULT_WC_SEND, wc);
+	if (sb->bye) {
+		ep->bye_sent = wc->status == IB_WC_SUCCESS;
+		complete(&ep->bye_done);
+	}
 	if (krmsg_wc_failed(lane, wc))
 		return;
 	lane->sb_retired = sb->index + 1;
@@ -568,185 +678,4 @@ void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc)
 	if (sb->fin && lane->lane == KRMSG_LANE_MESSAGE)
 		ep->fin_acked = true;
 	krmsg_ep_touched(ep);
-}
-
-/**
- * krmsg_tx_fail() - end a send that is in no frame
- * @ep: the endpoint, locked
- * @req: a request in ep->sendq
- * @result: negative errno
- *
- * An ordered one waits for those before it, as if it had been sent.
- */
-void krmsg_tx_fail(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
-{
-	list_del_init(&req->node);
-	if ((req->flags & KRMSG_SQE_UNORDERED) || list_empty(&ep->flight)) {
-		ep->nr_sends--;
-		krmsg_req_end(ep->ctx, req, result);
-		return;
-	}
-	req->state = KRMSG_R_FLYING;
-	req->result = result;
-	req->acked = true;
-	req->segs_done = req->segs;
-	ep->nr_loud += is_loud(req);
-	list_add_tail(&req->node, &ep->flight);
-}
-
-static bool keys_dead(const struct krmsg_req *req)
-{
-	return req->segs_done == req->segs && !req->live_keys;
-}
-
-static void end_send(struct krmsg_ep *ep, struct krmsg_req *req)
-{
-	if (ep->inflight[req->seq % KRMSG_WINDOW] == req)
-		ep->inflight[req->seq % KRMSG_WINDOW] = NULL;
-	list_del_init(&req->node);
-	if (!list_empty(&req->offer))
-		list_del_init(&req->offer);
-	ep->nr_sends--;
-	ep->nr_loud -= is_loud(req);
-	if (!req->result)
-		ep->stats.tx_messages++;
-	krmsg_req_end(ep->ctx, req, req->result);
-}
-
-/**
- * krmsg_tx_maybe_end() - end a send when everything about it is over
- * @ep: the endpoint, locked
- * @req: a request in flight
- *
- * It is over when the peer has delivered it and every key is dead. Ordered
- * sends end in their order, so that the record of one stands for all quiet ones
- * before it. With EARLY the record of an offer comes when the keys are dead.
- */
-void krmsg_tx_maybe_end(struct krmsg_ep *ep, struct krmsg_req *req)
-{
-	if (keys_dead(req) && (req->flags & KRMSG_SQE_EARLY) && !req->early)
-		end_early(ep, req);
-	if (req->flags & KRMSG_SQE_UNORDERED) {
-		if (keys_dead(req) && req->acked)
-			end_send(ep, req);
-		return;
-	}
-	while ((req = list_first_entry_or_null(&ep->flight, struct krmsg_req,
-					       node)) &&
-	       keys_dead(req) && req->acked)
-		end_send(ep, req);
-}
-
-static int ack_one(struct krmsg_ep *ep, u32 seq)
-{
-	struct krmsg_req *req = ep->inflight[seq % KRMSG_WINDOW];
-
-	if (!krmsg_seqwin_mark(&ep->tx, seq))
-		return 0;	/* acknowledged out of order before */
-	if (!req || req->seq != seq)
-		return -EPROTO;
-	req->acked = true;
-	krmsg_tx_maybe_end(ep, req);
-	return 0;
-}
-
-static int take_acks(struct krmsg_ep *ep, u32 ack)
-{
-	u32 seq;
-	int err;
-
-	for (seq = ep->tx.base; seq != ack; seq++) {
-		err = ack_one(ep, seq);
-		if (err)
-			return err;
-	}
-	/* an offer that is acknowledged but has live keys keeps its place */
-	while (ep->tx.base != ack && krmsg_seqwin_slide(&ep->tx))
-		;
-	return 0;
-}
-
-/**
- * krmsg_tx_take_acks() - act on what krmsg_tx_ack() has left for later
- * @ep: the endpoint, locked
- */
-void krmsg_tx_take_acks(struct krmsg_ep *ep)
-{
-	if (!ep->ack_left)
-		return;
-	ep->ack_left = false;
-	if (take_acks(ep, ep->ack_seen))
-		krmsg_ep_fault(ep, -EPROTO, KRMSG_STAGE_TRANSFER, NULL);
-}
-
-/**
- * krmsg_take_all_acks() - krmsg_tx_take_acks() for all endpoints of a context
- * @ctx: the context, locked
- *
- * For those who look at what acknowledgements set free.
- */
-void krmsg_take_all_acks(struct krmsg_ctx *ctx)
-{
-	struct krmsg_ep *ep;
-
-	/* one that has left any is to be flushed */
-	list_for_each_entry(ep, &ctx->dirty, dirty_node)
-		krmsg_tx_take_acks(ep);
-}
-
-/**
- * krmsg_tx_ack() - the peer has delivered all before a sequence
- * @ep: the endpoint, locked
- * @ack: the sequence
- *
- * While nobody waits for it, it is only remembered: to forget the messages can
- * wait until the endpoint is flushed.
- *
- * Return: 0 or -EPROTO.
- */
-int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack)
-{
-	if (!krmsg_seqwin_ack_ok(&ep->tx, ack))
-		return -EPROTO;
-	if (!krmsg_seqwin_ack_new(&ep->tx, ack))
-		return 0;
-	if (!ep->nr_loud && list_empty(&ep->sendq) && !ep->fin_wanted) {
-		/* an older one changes nothing */
-		if (!ep->ack_left || (s32)(ack - ep->ack_seen) > 0)
-			ep->ack_seen = ack;
-		ep->ack_left = true;
-		return 0;
-	}
-	/* what was left before is not forgotten over an older one */
-	if (ep->ack_left && (s32)(ep->ack_seen - ack) > 0)
-		ack = ep->ack_seen;
-	ep->ack_left = false;
-	return take_acks(ep, ack);
-}
-
-/**
- * krmsg_tx_acks() - the peer has delivered messages out of order
- * @ep: the endpoint, locked
- * @ack: sequence of the first bit
- * @acks: the bits
- *
- * Return: 0 or -EPROTO.
- */
-int krmsg_tx_acks(struct krmsg_ep *ep, u32 ack,
-		  const struct krmsg_wire_acks *acks)
-{
-	u32 i;
-	int err;
-
-	krmsg_tx_take_acks(ep);
-	for (i = 0; i < KRMSG_WINDOW; i++) {
-		if (!(le64_to_cpu(acks->bits[i / 64]) >> (i % 64) & 1))
-			continue;
-		if (!krmsg_seqwin_has(&ep->tx, ack + i))
-			return -EPROTO;
-		err = ack_one(ep, ack + i);
-		if (err)
-			return err;
-	}
-	return 0;
 }

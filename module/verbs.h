@@ -16,7 +16,9 @@
 
 #include "context.h"
 #include "credit.h"
+#include "earlylog.h"
 #include "fault.h"
+#include "replay.h"
 #include "seqwin.h"
 #include "state.h"
 #include "wire.h"
@@ -36,6 +38,10 @@
 #define KRMSG_DEF_MAX_SENDS	1024
 #define KRMSG_DEF_CONNECT_MS	5000
 #define KRMSG_DEF_LINGER_MS	5000
+#define KRMSG_DEF_HEARTBEAT_MS	3000
+#define KRMSG_DEF_PEER_MS	15000
+#define KRMSG_DEF_RECOVERY_MS	30000
+#define KRMSG_MIN_HEARTBEAT_MS	10
 #define KRMSG_MAX_MS		(600U * 1000)
 #define KRMSG_FLUSH_MS		200
 #define KRMSG_DEF_BACKLOG	16
@@ -146,6 +152,8 @@ enum krmsg_req_state {
  * @live_keys: SEND: keys that the peer may still use
  * @acked: SEND: the peer has delivered it
  * @early: SEND: its record is out already
+ * @logged: SEND: name of its copy in the log of early sends, or
+ *	KRMSG_EARLYLOG_NONE
  */
 struct krmsg_req {
 	struct list_head node;
@@ -163,6 +171,7 @@ struct krmsg_req {
 	u16 segs_out;
 	u16 segs_done;
 	u16 live_keys;
+	u32 logged;
 	u32 target;
 	u32 seq;
 	u32 length;
@@ -226,6 +235,7 @@ struct krmsg_sbuf {
 	u32 index;			/* cumulative count of frames before it */
 	u32 wr_end;			/* cumulative count of WRs with it */
 	bool fin;			/* carries FIN */
+	bool bye;			/* is BYE */
 	u64 dma;
 	void *mem;
 };
@@ -247,10 +257,12 @@ struct krmsg_drain {
  * A lane: a QP of an endpoint and its connection
  * @kind: KRMSG_CM_LANE; what the CM's context pointer is
  * @lane: KRMSG_LANE_...
- * @id: connection manager's id; ep->mutex
+ * @id: connection manager's id; changed under ep->mutex and ctx->lock
+ * @grave: what destroys the id; with it
  * @qp: queue pair; ep->mutex, stable while the state is live
  * @devcq: where it completes
  * @ready: may be posted to; ctx->lock
+ * @settled: the connection manager has said what came of the connection
  * @nr_slots: receive slots
  * @repost: slots to post again; ctx->lock
  * @sq_size: work requests the send queue takes, without drain marker
@@ -267,8 +279,10 @@ struct krmsg_lane {
 	u8 lane;
 	bool ready;
 	bool connected;
+	struct completion settled;
 	struct krmsg_ep *ep;
 	struct rdma_cm_id *id;
+	struct krmsg_cm_grave *grave;
 	struct ib_qp *qp;
 	struct krmsg_devcq *devcq;
 	u32 cqes;
@@ -294,6 +308,15 @@ struct krmsg_lane {
 #define KRMSG_CM_LANE		1
 #define KRMSG_CM_LISTENER	2
 #define KRMSG_CM_RESUME		3	/* the module's own listeners */
+#define KRMSG_CM_PENDING	4	/* a resume that waits to be accepted */
+#define KRMSG_CM_NOTICE		5	/* tells a peer that a session is over */
+
+/* Destroys a connection manager id, which may take its time. */
+struct krmsg_cm_grave {
+	struct work_struct work;
+	struct rdma_cm_id *id;
+	struct krmsg_ep *ep;		/* referenced: events may still come */
+};
 
 /* A key for a part of a message that the peer reads; ctx->lock. */
 struct krmsg_mr {
@@ -368,6 +391,8 @@ struct krmsg_why {
 	u8 private_data[KRMSG_PRIVATE_MAX];
 };
 
+#include "recover.h"
+
 /*
  * An endpoint: a session with a peer. What the fields are for, and which lock
  * they need, stands beside them.
@@ -383,7 +408,9 @@ struct krmsg_ep {
 	bool torn;				/* mutex: lanes are being ended */
 	bool active;
 	struct krmsg_ep_config cfg;
+	struct net *net;			/* referenced */
 	struct krmsg_addr dst;
+	struct krmsg_addr src;			/* active: ours, no port */
 	struct rdma_conn_param peer_params;	/* passive: what was asked for */
 	u64 session;				/* our handle in the table */
 	u64 token;
@@ -396,6 +423,9 @@ struct krmsg_ep {
 	struct work_struct lane_work;
 	struct work_struct free_work;
 	struct delayed_work limit_work;		/* connect and linger time */
+	struct delayed_work beat_work;
+	struct completion bye_done;
+	struct krmsg_recovery rec;		/* see there */
 	u32 private_len;
 	u8 private_data[KRMSG_PRIVATE_MAX];
 	u32 peer_private_len;
@@ -412,6 +442,13 @@ struct krmsg_ep {
 	bool own_end;				/* this side has ended it */
 	bool flushed;				/* a QP is in error, cause unknown */
 	bool lane_started;
+	bool greeted;				/* the link's HELLO has come */
+	bool opened;				/* was OPEN once */
+	bool peer_gone;				/* the peer has said that it ended */
+	bool bye_sent;				/* and that arrived */
+	u8 beat;				/* KRMSG_BEAT_... to be sent */
+	u32 epoch;				/* of the link, in each frame */
+	unsigned long heard;			/* jiffies of the last frame */
 	struct krmsg_why why;
 	struct krmsg_evslot evslot;
 	struct krmsg_stats stats;
@@ -431,9 +468,13 @@ struct krmsg_ep {
 	u16 lane_port;				/* passive: of our own listener */
 	u64 peer_session;
 	u64 peer_token;
+	struct krmsg_wire_hello peer_hello;	/* the first one */
 	struct krmsg_spend slots;
 	struct krmsg_spend credit;
 	struct krmsg_seqwin tx;
+	u32 tx_first;
+	struct krmsg_replay tx_replay;
+	struct krmsg_earlylog log;
 	struct krmsg_req *inflight[KRMSG_WINDOW];
 	struct list_head flight;		/* ordered ones in flight */
 	struct list_head offering;
@@ -458,6 +499,8 @@ struct krmsg_ep {
 	u32 credit_unread;			/* units in the ring */
 	bool credit_held;			/* promise is ours */
 	struct krmsg_seqwin rx;
+	struct krmsg_replay rx_replay;
+	u8 verdict[KRMSG_WINDOW];		/* why refused, 0: it was not */
 	struct krmsg_rxmsg rxmsg[KRMSG_WINDOW];
 	struct list_head order;
 	struct krmsg_bufq *bufq;
@@ -467,6 +510,7 @@ struct krmsg_ep {
 	struct list_head free_psegs;
 	struct list_head pulls;
 	struct list_head dones;
+	u32 segs_in;				/* offered, not answered */
 	struct krmsg_read *reads;
 	u32 read_next;
 	u32 ack_told;				/* rx.base as of the last frame */
@@ -478,7 +522,10 @@ struct krmsg_ep {
 	u64 announce_next;
 };
 
+/* ends and recoveries of endpoints */
 extern struct workqueue_struct *krmsg_ep_wq;
+/* what waits for the connection manager, and nobody waits for */
+extern struct workqueue_struct *krmsg_cm_wq;
 
 /* device.c */
 int krmsg_dev_attach(struct krmsg_ctx *ctx, struct ib_device *ib, int *slot);
@@ -563,6 +610,9 @@ void krmsg_ep_disown(struct krmsg_ep *ep);
 bool krmsg_ep_trigger(struct krmsg_ep *ep, enum krmsg_trigger t);
 void krmsg_ep_fault(struct krmsg_ep *ep, s32 error, u32 stage,
 		    const struct ib_wc *wc);
+void krmsg_ep_end_fault(struct krmsg_ep *ep, s32 error, u32 stage,
+			const struct ib_wc *wc);
+bool krmsg_ep_said_all(const struct krmsg_ep *ep);
 void krmsg_ep_abort(struct krmsg_ep *ep, s32 error);
 void krmsg_ep_event(struct krmsg_ep *ep, u32 bits);
 void krmsg_ep_close_step(struct krmsg_ep *ep);
@@ -598,6 +648,10 @@ int krmsg_cm_reject(struct rdma_cm_id *id, u32 reason, u32 code,
 		    const void *user, u32 user_len);
 int krmsg_cm_dial(struct krmsg_lane *lane, struct net *net,
 		  const struct krmsg_addr *dst, const struct krmsg_addr *src);
+struct krmsg_cm_grave *krmsg_cm_grave_alloc(void);
+void krmsg_cm_bury(struct krmsg_cm_grave *grave, struct rdma_cm_id *id,
+		   struct krmsg_ep *ep);
+struct krmsg_cm_grave *krmsg_lane_detach(struct krmsg_lane *lane);
 int krmsg_lane_setup_data(struct krmsg_ep *ep);
 int krmsg_addr_to_sa(const struct krmsg_addr *a, struct sockaddr_storage *sa);
 void krmsg_addr_from_sa(struct krmsg_addr *a, const struct sockaddr *sa);
@@ -633,6 +687,8 @@ int krmsg_lane_create(struct krmsg_lane *lane);
 void krmsg_lane_drain(struct krmsg_lane *lane);
 void krmsg_lane_destroy_qp(struct krmsg_lane *lane);
 void krmsg_lane_free(struct krmsg_lane *lane);
+void krmsg_lane_reset(struct krmsg_lane *lane);
+void krmsg_lanes_stop(struct krmsg_ep *ep);
 int krmsg_lane_repost(struct krmsg_lane *lane, bool all);
 /* a few are not worth it, unless the peer has only a few left */
 static inline bool krmsg_lane_repost_due(const struct krmsg_lane *lane)
@@ -682,24 +738,11 @@ static inline bool krmsg_wc_failed(struct krmsg_lane *lane,
 	return true;
 }
 
-/* tx.c */
-void krmsg_tx_flush(struct krmsg_ep *ep);
-void krmsg_tx_frames(struct krmsg_ep *ep);
-bool krmsg_tx_pending(const struct krmsg_ep *ep);
-int krmsg_tx_hello(struct krmsg_ep *ep);
-int krmsg_tx_lane_hello(struct krmsg_ep *ep);
-void krmsg_tx_take_acks(struct krmsg_ep *ep);
-int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack);
-int krmsg_tx_acks(struct krmsg_ep *ep, u32 ack,
-		  const struct krmsg_wire_acks *acks);
-void krmsg_tx_fail(struct krmsg_ep *ep, struct krmsg_req *req, s32 result);
-void krmsg_tx_maybe_end(struct krmsg_ep *ep, struct krmsg_req *req);
-void krmsg_tx_writable(struct krmsg_ep *ep);
-void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc);
-
 /* offer.c */
 int krmsg_offer_init(struct krmsg_ep *ep);
+void krmsg_offer_dereg(struct krmsg_ep *ep);
 void krmsg_offer_exit(struct krmsg_ep *ep);
+s32 krmsg_refused_errno(u32 reason);
 int krmsg_offer_plan(struct krmsg_ep *ep, struct krmsg_req *req);
 struct krmsg_mr *krmsg_offer_seg(struct krmsg_ep *ep, struct krmsg_req *req);
 int krmsg_offer_done(struct krmsg_ep *ep, const struct krmsg_item *item,
@@ -720,6 +763,9 @@ bool krmsg_rx_owes(struct krmsg_ep *ep, bool *now);
 int krmsg_pull_init(struct krmsg_ep *ep);
 void krmsg_pull_exit(struct krmsg_ep *ep);
 int krmsg_pull_offer(struct krmsg_ep *ep, struct krmsg_rxmsg *m);
+int krmsg_pull_again(struct krmsg_ep *ep, struct krmsg_rxmsg *m,
+		     const struct krmsg_item *item);
+void krmsg_pull_forget(struct krmsg_ep *ep);
 int krmsg_pull_seg(struct krmsg_ep *ep, const struct krmsg_item *item);
 void krmsg_pull_match(struct krmsg_rxmsg *m, struct krmsg_req *req);
 int krmsg_pull_answer(struct krmsg_ep *ep, struct krmsg_req *req, u64 name);
@@ -732,5 +778,7 @@ void krmsg_timers_exit(struct krmsg_ctx *ctx);
 void krmsg_ack_later(struct krmsg_ep *ep);
 void krmsg_watch_ring(struct krmsg_ctx *ctx);
 void krmsg_watch_credit(struct krmsg_ep *ep);
+
+#include "tx.h"
 
 #endif /* KRMSG_VERBS_H */

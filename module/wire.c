@@ -45,7 +45,8 @@ static int decode_hello(const u8 *body, u32 len, struct krmsg_item *item)
 	const struct krmsg_wire_hello *h = (const void *)body;
 	u32 slot, slots;
 
-	if (len != sizeof(*h) || item->flags || h->features || h->reserved)
+	if (len != sizeof(*h) || item->flags || h->reserved ||
+	    (le32_to_cpu(h->features) & ~KRMSG_HELLO_FEATURES))
 		return -EPROTO;
 	slot = le32_to_cpu(h->slot_size);
 	slots = le32_to_cpu(h->slots);
@@ -127,6 +128,18 @@ static int decode_reject(const u8 *body, u32 len, struct krmsg_item *item)
 	return 0;
 }
 
+static int decode_bye(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_bye *b = (const void *)body;
+
+	if (len != sizeof(*b) || item->flags || b->reserved)
+		return -EPROTO;
+	item->reason = le32_to_cpu(b->reason);
+	if (item->reason < KRMSG_BYE_CLOSED || item->reason > KRMSG_BYE_FAULT)
+		return -EPROTO;
+	return 0;
+}
+
 static int decode_body(const u8 *body, u32 len, struct krmsg_item *item)
 {
 	switch (item->type) {
@@ -152,6 +165,13 @@ static int decode_body(const u8 *body, u32 len, struct krmsg_item *item)
 			return -EPROTO;
 		item->lane = (const void *)body;
 		return 0;
+	case KRMSG_ITEM_POSITION:
+		if (len != sizeof(*item->position) || item->flags)
+			return -EPROTO;
+		item->position = (const void *)body;
+		return 0;
+	case KRMSG_ITEM_BYE:
+		return decode_bye(body, len, item);
 	case KRMSG_ITEM_FIN:
 		return len || (item->flags & ~KRMSG_ITEMF_CLOSE) ? -EPROTO : 0;
 	case KRMSG_ITEM_LANE_REQUEST:
@@ -174,6 +194,7 @@ static void clear_item(struct krmsg_item *item)
 	item->hello = NULL;
 	item->lane = NULL;
 	item->acks = NULL;
+	item->position = NULL;
 }
 
 /**
@@ -257,9 +278,16 @@ int krmsg_cm_req_parse(const void *data, u32 len, struct krmsg_cm_req *req,
 	memcpy(req, data, sizeof(*req));
 	if (le32_to_cpu(req->magic) != KRMSG_CM_MAGIC ||
 	    req->version != KRMSG_WIRE_VERSION ||
-	    req->lane > KRMSG_LANE_DATA || req->reserved || req->reserved2 ||
+	    req->lane > KRMSG_LANE_NOTICE || req->reserved ||
 	    req->user_len > KRMSG_PRIVATE_MAX ||
 	    req->user_len > len - sizeof(*req))
+		return -EPROTO;
+	/* the user's bytes go with the first connection of a session only */
+	if (req->user_len && (req->lane != KRMSG_LANE_MESSAGE || req->epoch))
+		return -EPROTO;
+	if (req->lane == KRMSG_LANE_NOTICE ?
+	    le32_to_cpu(req->reason) - KRMSG_BYE_CLOSED >
+	    KRMSG_BYE_FAULT - KRMSG_BYE_CLOSED : req->reason != 0)
 		return -EPROTO;
 	*user = (const u8 *)data + sizeof(*req);
 	return 0;

@@ -23,7 +23,8 @@
 
 /* Flags of a frame. */
 #define KRMSG_FRAME_ACK_NOW	0x01	/* the sender has nothing else to do */
-#define KRMSG_FRAME_FLAGS	0x01	/* all that are known */
+#define KRMSG_FRAME_PING	0x02	/* the reader shall answer with a frame */
+#define KRMSG_FRAME_FLAGS	0x03	/* all that are known */
 
 struct krmsg_frame_hdr {
 	__le16 magic;
@@ -48,6 +49,8 @@ enum krmsg_item_type {
 	KRMSG_ITEM_FIN		= 8,	/* no message follows */
 	KRMSG_ITEM_LANE_REQUEST	= 9,	/* please connect the data lane */
 	KRMSG_ITEM_LANE_HELLO	= 10,	/* first frame of the data lane */
+	KRMSG_ITEM_POSITION	= 11,	/* behind HELLO, in each later epoch */
+	KRMSG_ITEM_BYE		= 12,	/* the sender's session has ended */
 };
 
 /* Flags of DATA and OFFER items. */
@@ -74,9 +77,13 @@ struct krmsg_wire_hello {
 	__le32 delivered;	/* sequences before this one are delivered */
 	__le16 lane_port;	/* where the sender takes further lanes, or 0 */
 	__le16 max_segs;	/* SEG items the sender takes at a time */
-	__le32 features;	/* 0 in this version */
+	__le32 features;	/* KRMSG_HELLO_... */
 	__le32 reserved;
 };
+
+/* Features in a HELLO; what both sides have said counts. */
+#define KRMSG_HELLO_RECOVERS	0x01	/* the session may outlive its link */
+#define KRMSG_HELLO_FEATURES	0x01	/* all that are known */
 
 struct krmsg_wire_data {
 	__le64 tag;
@@ -119,6 +126,30 @@ struct krmsg_wire_acks {
 	__le64 bits[KRMSG_WINDOW / 64];	/* bit 0 is the header's ack */
 };
 
+#define KRMSG_WIRE_REASONS	3
+
+/*
+ * What the sender has received, each bit at the place of its sequence %
+ * KRMSG_WINDOW. A bit of refused counts for a sequence that is also before
+ * HELLO's delivered, or in delivered or over.
+ */
+struct krmsg_wire_position {
+	__le64 delivered[KRMSG_WINDOW / 64];	/* out of order */
+	__le64 over[KRMSG_WINDOW / 64];		/* complete, not delivered */
+	/* by KRMSG_WIRE_TOO_LONG, ..., in their order */
+	__le64 refused[KRMSG_WIRE_REASONS][KRMSG_WINDOW / 64];
+};
+
+/* Why a session has ended, in a BYE and in a notice. */
+#define KRMSG_BYE_CLOSED	1	/* in order: all there was is delivered */
+#define KRMSG_BYE_ABORTED	2	/* its process, or the end of that */
+#define KRMSG_BYE_FAULT		3	/* its kernel gave up */
+
+struct krmsg_wire_bye {
+	__le32 reason;
+	__le32 reserved;
+};
+
 struct krmsg_wire_lane_hello {
 	__le64 session;
 	__le64 token;
@@ -127,6 +158,7 @@ struct krmsg_wire_lane_hello {
 /* Lanes of a session, in the private data of a connect request. */
 #define KRMSG_LANE_MESSAGE	0
 #define KRMSG_LANE_DATA		1
+#define KRMSG_LANE_NOTICE	2	/* no lane: the active side has ended */
 
 /* Private data of a connect request; the user's bytes follow. */
 struct krmsg_cm_req {
@@ -135,9 +167,9 @@ struct krmsg_cm_req {
 	u8     lane;
 	u8     user_len;
 	u8     reserved;
-	__le64 session;		/* lanes after the first: the passive's handle */
-	__le32 epoch;
-	__le32 reserved2;
+	__le64 session;		/* but for the first: the passive's handle */
+	__le32 epoch;		/* 0 for the first connection of a session */
+	__le32 reason;		/* NOTICE: KRMSG_BYE_..., else 0 */
 	__le64 token;
 };
 
@@ -147,7 +179,7 @@ struct krmsg_cm_rep {
 	u8     version;
 	u8     user_len;
 	__le16 reserved;
-	__le32 code;		/* reject: the user's code */
+	__le32 code;		/* reject: the user's, or see KRMSG_REJ_OVER */
 	__le32 reason;		/* reject: KRMSG_REJ_..., else 0 */
 };
 
@@ -157,6 +189,8 @@ struct krmsg_cm_rep {
 #define KRMSG_REJ_SESSION	4	/* no such session, epoch or token */
 #define KRMSG_REJ_CLOSED	5	/* the listener is closing */
 #define KRMSG_REJ_DEVICE	6	/* no room on the device */
+#define KRMSG_REJ_OVER		7	/* closed in order; code: all delivered */
+#define KRMSG_REJ_DIED		8	/* the session has ended otherwise */
 
 static_assert(sizeof(struct krmsg_frame_hdr) == 24, "wire");
 static_assert(sizeof(struct krmsg_item_hdr) == 8, "wire");
@@ -168,6 +202,8 @@ static_assert(sizeof(struct krmsg_wire_done) == 8, "wire");
 static_assert(sizeof(struct krmsg_wire_reject) == 8, "wire");
 static_assert(sizeof(struct krmsg_wire_acks) == 32, "wire");
 static_assert(sizeof(struct krmsg_wire_lane_hello) == 16, "wire");
+static_assert(sizeof(struct krmsg_wire_position) == 160, "wire");
+static_assert(sizeof(struct krmsg_wire_bye) == 8, "wire");
 static_assert(sizeof(struct krmsg_cm_req) == 32, "wire");
 static_assert(sizeof(struct krmsg_cm_rep) == 16, "wire");
 
@@ -199,10 +235,11 @@ struct krmsg_frame {
  * @index: SEG, DONE
  * @rkey: SEG, DONE, REJECT
  * @addr: SEG
- * @reason: REJECT
+ * @reason: REJECT, BYE
  * @hello: HELLO: the body, still in wire order; checked for its limits
  * @lane: LANE_HELLO: the body
  * @acks: ACKS: the body
+ * @position: POSITION: the body
  */
 struct krmsg_item {
 	u8  type;
@@ -219,6 +256,7 @@ struct krmsg_item {
 	const struct krmsg_wire_hello *hello;
 	const struct krmsg_wire_lane_hello *lane;
 	const struct krmsg_wire_acks *acks;
+	const struct krmsg_wire_position *position;
 };
 
 /* Position inside a frame that krmsg_frame_open() has checked. */

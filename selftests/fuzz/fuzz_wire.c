@@ -21,6 +21,7 @@ static void check_item(const struct krmsg_item *i)
 		CHECK(i->index < KRMSG_SEG_MAX);
 		break;
 	case KRMSG_ITEM_REJECT:
+	case KRMSG_ITEM_BYE:
 		CHECK(i->reason >= 1 && i->reason <= 3);
 		break;
 	}
@@ -34,6 +35,7 @@ static void check_hello(const struct krmsg_wire_hello *h)
 	CHECK(le32_to_cpu(h->slots) >= 2 && le32_to_cpu(h->slots) <= U16_MAX);
 	CHECK(le32_to_cpu(h->eager_limit) + KRMSG_DATA_OVERHEAD <= slot);
 	CHECK(le16_to_cpu(h->max_segs));
+	CHECK(!(le32_to_cpu(h->features) & ~KRMSG_HELLO_RECOVERS));
 }
 
 static void frame(const u8 *bytes, u32 len)
@@ -108,6 +110,9 @@ static void private_data(const u8 *bytes, u32 len)
 		CHECK(user == p + sizeof(req));
 		CHECK(req.user_len <= KRMSG_PRIVATE_MAX);
 		CHECK(user + req.user_len <= p + len);
+		CHECK(!req.user_len || (!req.lane && !req.epoch));
+		CHECK(req.lane <= KRMSG_LANE_NOTICE);
+		CHECK((req.lane == KRMSG_LANE_NOTICE) == !!req.reason);
 	}
 	if (!krmsg_cm_rep_parse(p, len, &rep, &user)) {
 		CHECK(!memcmp(&rep, p, sizeof(rep)));

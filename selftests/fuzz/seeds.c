@@ -61,6 +61,11 @@ int main(int argc, char **argv)
 		0, 8, 3, 2, 3, 0, 4, 1, 5, 9, 4, 2,	/* promise, push, pop */
 		0, 16, 3, 15, 4, 1, 7, 3, 7, 20, 2, 4, 6, 1, 2, 3, 4,
 	};
+	static const u8 recovery[] = {
+		0xfe, 0xff, 0xff, 0xff,			/* near wrap */
+		0, 5, 0, 9, 1, 3, 2, 0, 3, 0xff, 0x0f, 0, 0, 0, 0, 0, 0,
+		0, 9, 1, 3, 4, 2, 5, 10, 5, 200, 6, 0, 5, 30, 6, 1, 3, 0,
+	};
 	unsigned int i;
 
 	if (argc != 3 || golden_load(argv[1]) < 0)
@@ -78,5 +83,6 @@ int main(int argc, char **argv)
 	entry(argv[2], "reject", KRMSG_OP_ANSWER, KRMSG_SQE_REJECT, 0);
 	entry(argv[2], "writable", KRMSG_OP_WRITABLE, 0, 0);
 	save(argv[2], "fuzz_ring", "actions", actions, sizeof(actions));
+	save(argv[2], "fuzz_recovery", "actions", recovery, sizeof(recovery));
 	return failed;
 }

@@ -73,6 +73,7 @@ static const struct cmd cmds[] = {
 	CMD(REJECT, reject, .result = ENOENT),
 	CMD(CLOSE, close, .flags = true, .result = ENOENT),
 	CMD(ENDPOINT, endpoint_info, .result = ENOENT),
+	CMD(INJECT, inject, .result = EPERM),
 };
 
 union arg {
@@ -124,6 +125,7 @@ FIXTURE_VARIANT_ADD(cmd_length, accept) { .index = 12 };
 FIXTURE_VARIANT_ADD(cmd_length, reject) { .index = 13 };
 FIXTURE_VARIANT_ADD(cmd_length, close) { .index = 14 };
 FIXTURE_VARIANT_ADD(cmd_length, endpoint) { .index = 15 };
+FIXTURE_VARIANT_ADD(cmd_length, inject) { .index = 16 };
 
 FIXTURE_SETUP(cmd_length)
 {
@@ -295,8 +297,8 @@ TEST(query)
 	EXPECT_EQ(sizeof(struct krmsg_sqe), q.out_sqe_size);
 	EXPECT_EQ(64, sizeof(struct krmsg_sqe));
 	EXPECT_EQ(KRMSG_FEAT_MESSAGES | KRMSG_FEAT_PULL | KRMSG_FEAT_ANNOUNCE |
-		  KRMSG_FEAT_POOL | KRMSG_FEAT_CANCEL,
-		  q.out_features & 0x1f);
+		  KRMSG_FEAT_POOL | KRMSG_FEAT_CANCEL | KRMSG_FEAT_RECOVERY,
+		  q.out_features & 0x3f);
 	EXPECT_EQ(8, q.out_min_sq_entries);
 	EXPECT_GE(q.out_max_sq_entries, 1024);
 	EXPECT_LE(q.out_min_cq_bytes, 16 * KIB);

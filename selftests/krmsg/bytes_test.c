@@ -115,8 +115,8 @@ static const struct cmd {
 	CMD(ENTER, enter, out_submitted, out_records),
 	CMD(LAST_ERROR, last_error, out_errno, out_allowed,
 	    .prepare = for_last_error),
-	CMD(COUNTERS, counters, out_tx_messages, out_requests),
-	CMD(COUNTERS, counters, out_tx_messages, out_requests,
+	CMD(COUNTERS, counters, out_tx_messages, out_heartbeats),
+	CMD(COUNTERS, counters, out_tx_messages, out_heartbeats,
 	    .prepare = for_counters),
 	CMD(DEVICE, device_info, out_node_guid, out_usable),
 	CMD(DEVICE, device_info, out_name, out_why),
@@ -349,6 +349,14 @@ TEST_TIMEOUT(rings_hold_records_and_zeros, 60)
 	EXPECT_EQ(1, records_are_whole(&p.b));
 	test_ioctl_accept(p.b.fd, g->r.tag, -1, NULL, "yes", 3, &sep);
 	got_free(g);
+	/* OPEN on both sides, so that no event comes between the messages */
+	for (back = 0; back < 2; back++) {
+		struct ctx *c = back ? &p.b : &p.a;
+
+		ASSERT_TRUE(rec_wait(c, SOON));
+		ASSERT_EQ(KRMSG_REC_EVENT, rec_peek(c)->type);
+		records_are_whole(c);
+	}
 	/* every length around the units of the ring */
 	for (len = 0; len < 300; len++) {
 		fill(m.p, len, len);

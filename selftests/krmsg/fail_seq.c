@@ -145,22 +145,21 @@ const struct seq seq_open = {
 	.name = "open", .act = act_open, .end = end_open,
 };
 
+/* Small rings: each page is an allocation. */
 static void begin_setup(struct env *e)
 {
+	struct krmsg_query q;
+
 	ctx_open(&e->c);
+	test_ioctl_query(e->c.fd, &q);
+	e->id = q.out_min_sq_entries;
+	e->id2 = q.out_min_cq_bytes;
 }
 
 static int act_setup(struct env *e)
 {
-	struct krmsg_query q;
 	int err;
 
-	/* the limits do not change, and asking is another sequence */
-	if (!e->id) {
-		test_ioctl_query(e->c.fd, &q);
-		e->id = q.out_min_sq_entries;
-		e->id2 = q.out_min_cq_bytes;
-	}
 	err = result(_test_ioctl_setup(e->c.fd, e->id, e->id2, 0, &e->c.s));
 	/* its result could not be written, but is there: once is enough */
 	if (err == EBUSY && e->failed == EFAULT)
@@ -314,7 +313,7 @@ static int act_listen(struct env *e)
 }
 
 const struct seq seq_listen = {
-	.name = "listen", .fd = fd_c,
+	.name = "listen", .fd = fd_c, .cm = true,
 	.setup = context, .teardown = no_context,
 	.act = act_listen, .end = end_close_c,
 };
@@ -326,7 +325,8 @@ static int act_connect(struct env *e)
 		.family = AF_INET, .port = e->p.port, .addr = { 10, 77, 0, 1 },
 	};
 
-	return result(_test_ioctl_connect(e->p.a.fd, &a, &cfg, "x", 1, &e->id));
+	return result(_test_ioctl_connect(e->p.a.fd, &a, &cfg, &e->round, 1,
+					  &e->id));
 }
 
 /* The request may be on its way, or have gone with its endpoint. */
@@ -339,7 +339,7 @@ static void end_connect(struct env *e)
 }
 
 const struct seq seq_connect = {
-	.name = "connect", .fd = fd_a,
+	.name = "connect", .fd = fd_a, .cm = true,
 	.setup = two_contexts, .teardown = two_closed,
 	.act = act_connect, .end = end_connect,
 };
@@ -347,11 +347,20 @@ const struct seq seq_connect = {
 static void begin_accept(struct env *e)
 {
 	struct got *g;
+	bool ours;
 
+	/*
+	 * A peer whose reject was lost asks again: what is still told of it
+	 * is none of this round's.
+	 */
+	e->round++;
 	ASSERT_EQ(0, act_connect(e));
-	g = need_type(&e->p.b, KRMSG_REC_CONNREQ, 0);
-	e->request = g->req.request;
-	got_free(g);
+	do {
+		g = need_type(&e->p.b, KRMSG_REC_CONNREQ, 0);
+		e->request = g->req.request;
+		ours = g->req.private_data[0] == e->round;
+		got_free(g);
+	} while (!ours);
 }
 
 static int act_accept(struct env *e)

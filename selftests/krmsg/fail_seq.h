@@ -12,6 +12,7 @@ struct env {
 	struct mem m;
 	u32 id, id2;
 	u32 request;
+	u8 round;		/* private data, tells connect requests apart */
 	int failed;		/* errno of the first try */
 	bool queued;		/* the SQ has the entry */
 	struct mem from, to;	/* regions of both ends of the pair */
@@ -40,6 +41,8 @@ struct seq {
 	int *(*fd)(struct env *e);
 	/* a failed call may have begun something that ends by itself */
 	bool pending;
+	/* the connection manager may have a word of its own */
+	bool cm;
 };
 
 extern const struct seq seq_open, seq_setup, seq_map, seq_info, seq_register,

@@ -180,7 +180,7 @@ struct krmsg_ep_config faults_config(void)
 #ifdef KRMSG_EPF_NO_RECOVERY
 		.flags = KRMSG_EPF_NO_RECOVERY,
 #endif
-		.connect_ms = 5000 * th_slow(),
+		.connect_ms = 2000 * th_slow(),
 		.linger_ms = 5000 * th_slow(),
 	};
 }
@@ -206,6 +206,12 @@ bool errno_of_call(int err)
 	static const int list[] = { ENOMEM, EFAULT };
 
 	return one_of(list, ARRAY_SIZE(list), err);
+}
+
+/* As the connection manager reports it: the network is out of memory. */
+bool errno_of_manager(int err)
+{
+	return err == ENOBUFS;
 }
 
 bool errno_of_result(int err)

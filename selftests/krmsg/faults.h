@@ -33,6 +33,7 @@ struct krmsg_ep_config faults_config(void);
 
 /* Is this errno one that the ABI names for calls, or for results? */
 bool errno_of_call(int err);
+bool errno_of_manager(int err);
 bool errno_of_result(int err);
 
 /* Forget what kmemleak has seen; look whether there is anything new. */

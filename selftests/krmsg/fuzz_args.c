@@ -48,7 +48,7 @@ struct fuzz_field {
 
 static const struct fuzz_field config[] = {
 	F(ep_config, user_data, NUMBER, ~0ULL),
-	F(ep_config, flags, FLAGS, 3),
+	F(ep_config, flags, FLAGS, 7),
 	F(ep_config, pool, POOL_OR_0, 0),
 	F(ep_config, eager_limit, SETTING, 70000),
 	F(ep_config, slots, SETTING, 128),
@@ -56,6 +56,9 @@ static const struct fuzz_field config[] = {
 	F(ep_config, max_sends, SETTING, 512),
 	F(ep_config, connect_ms, SETTING, 2000),
 	F(ep_config, linger_ms, SETTING, 500),
+	F(ep_config, heartbeat_ms, SETTING, 800),
+	F(ep_config, peer_ms, SETTING, 16000),
+	F(ep_config, recovery_ms, SETTING, 1000),
 	F(ep_config, reserved, ZERO, 0),
 	{ }
 };
@@ -98,6 +101,13 @@ static const struct fuzz_field device[] = {
 };
 
 static const struct fuzz_field end[] = { { } };
+
+static const struct fuzz_field inject[] = {
+	F(inject, pid, NUMBER, 1),
+	F(inject, endpoint, ENDPOINT_OR_0, 0),
+	F(inject, lane, NUMBER, KRMSG_LANE_BULK),
+	{ }
+};
 
 static const struct fuzz_field reg[] = {
 	F(register, flags, FLAGS, 1),
@@ -190,6 +200,7 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(COUNTERS, counters, counters),
 	CMD(DEVICE, device_info, device),
 	CMD(END, end, end),
+	CMD(INJECT, inject, inject),
 	CMD(REGISTER, register, reg, OUT(REGION, register, out_region)),
 	CMD(RELEASE, release, release),
 	CMD(POOL, pool, pool, OUT(POOL, pool, out_pool)),
@@ -358,14 +369,15 @@ static void put_field(struct fuzz *f, struct fuzz_ctx *c,
 
 static void spoil(struct fuzz *f, u8 *arg, u32 size)
 {
-	u32 at, n;
+	u32 at, n, len;
 	u64 v;
 
 	for (n = 1 + fuzz_below(f, 3); n; n--) {
 		at = fuzz_below(f, size);
 		v = fuzz_odd(f);
 		at &= fuzz_one_in(f, 2) ? ~7U : ~3U;
-		memcpy(arg + at, &v, min(size - at, fuzz_one_in(f, 2) ? 8U : 4U));
+		len = fuzz_one_in(f, 2) ? 8 : 4;
+		memcpy(arg + at, &v, min(size - at, len));
 	}
 }
 

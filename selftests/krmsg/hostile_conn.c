@@ -56,11 +56,13 @@ TEST(connect_requests)
 		{ 4, 1, 0, "version" },
 		{ 4, 1, 2, "version" },
 		{ 5, 1, KRMSG_LANE_DATA, "lane" },
+		{ 5, 1, KRMSG_LANE_NOTICE, "lane" },
 		{ 5, 1, 200, "lane" },
 		{ 5, 1, 255, "lane" },
 		{ 6, 1, 25, "user_len" },
 		{ 6, 1, 255, "user_len" },
 		{ 7, 1, 1, "reserved" },
+		{ 16, 4, 1, "epoch" },
 		{ 20, 4, 77, "what is 0" },
 		{ 24, 8, 1, "token" },
 	};
@@ -204,7 +206,6 @@ TEST_F(peer, hello_fields)
 		{ 24, 4, (1U << 30) + 1, "credit" },
 		{ 28, 4, 4057, "eager_limit" },
 		{ 28, 4, 0xffffffff, "eager_limit" },
-		{ 32, 4, 1, "delivered" },
 		{ 38, 2, 0, "max_segs" },
 		{ 40, 4, 0x80000000, "features" },
 		{ 44, 4, 1, "reserved" },
@@ -233,8 +234,11 @@ TEST_F(peer, hello_at_its_limits)
 		{ 20, 4, 65535, "slots" },
 		{ 24, 4, 256, "credit" },
 		{ 24, 4, 1U << 30, "credit" },
+		{ 32, 4, 1, "first sequence" },
+		{ 32, 4, 0xffffffff, "first sequence" },
 		{ 38, 2, 1, "max_segs" },
 		{ 38, 2, 65535, "max_segs" },
+		{ 40, 4, KRMSG_HELLO_RECOVERS, "features" },
 	};
 	struct scene *s = &self->s;
 	size_t i;
@@ -245,6 +249,10 @@ TEST_F(peer, hello_at_its_limits)
 		scene_connect(s, NULL);
 		may_speak(s);
 		say_hello(s, &edits[i]);
+		if (edits[i].at == 32) {
+			s->w.rx_seq = edits[i].value;
+			s->w.rx_new = edits[i].value;
+		}
 		NEED(s, s->v.events & KRMSG_EV_OPEN);
 		NEED(s, s->w.hello_seen);
 		/* what the peer grants as if it were the default is too much */
@@ -335,6 +343,15 @@ TEST_F(peer, hello_is_not_alone)
 	ASSERT_EQ(0, wp_send(&s->w, &o));
 	scene_ends(s, -EPROTO);
 	EXPECT_EQ(0, s->v.messages);
+	scene_again(s);
+	HINT("bytes behind HELLO that are no item");
+	scene_connect(s, NULL);
+	may_speak(s);
+	wp_begin(&s->w, &o);
+	wp_hello(&s->w, &o);
+	wp_more(&o);
+	ASSERT_EQ(0, wp_send(&s->w, &o));
+	scene_ends(s, -EPROTO);
 }
 
 /* ---- the data lane ---- */
@@ -365,9 +382,7 @@ TEST(data_lane_of_nobody)
 				     le16_to_cpu(s->w.hello.lane_port), &req,
 				     sizeof(req)));
 		refused(s, KRMSG_LANE_DATA, KRMSG_REJ_SESSION);
-		rdma_destroy_qp(s->w.lane[KRMSG_LANE_DATA].id);
-		rdma_destroy_id(s->w.lane[KRMSG_LANE_DATA].id);
-		memset(&s->w.lane[KRMSG_LANE_DATA], 0, sizeof(s->w.lane[0]));
+		wp_close_lane(&s->w.lane[KRMSG_LANE_DATA]);
 	}
 	HINT("the right one is taken once");
 	scene_data_lane(s);
@@ -401,9 +416,7 @@ TEST(data_lane_requests)
 				     le16_to_cpu(s->w.hello.lane_port), data,
 				     sizeof(data)));
 		refused(s, KRMSG_LANE_DATA, KRMSG_REJ_VERSION);
-		rdma_destroy_qp(s->w.lane[KRMSG_LANE_DATA].id);
-		rdma_destroy_id(s->w.lane[KRMSG_LANE_DATA].id);
-		memset(&s->w.lane[KRMSG_LANE_DATA], 0, sizeof(s->w.lane[0]));
+		wp_close_lane(&s->w.lane[KRMSG_LANE_DATA]);
 	}
 	scene_alive(s);
 	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
@@ -426,6 +439,7 @@ TEST(lane_hello)
 	static const char * const what[] = {
 		"another session", "another token", "another item",
 		"two items", "nothing", "no frame", "LANE_HELLO twice",
+		"bytes behind it",
 	};
 	static struct scene scene;
 	struct scene *s = &scene;
@@ -443,13 +457,15 @@ TEST(lane_hello)
 		wp_begin(&s->w, &o);
 		if (i == 2)
 			wp_data(&s->w, &o, 0, 10);
-		else if (i < 4 || i == 6)
+		else if (i < 4 || i >= 6)
 			wp_lane_hello(&s->w, &o, session + (i == 0),
 				      token + (i == 1));
 		if (i == 3)
 			wp_lane_hello(&s->w, &o, session, token);
 		if (i == 5)
 			o.len = 8;
+		if (i == 7)
+			wp_more(&o);
 		wp_end(&o);
 		ASSERT_EQ(0, wp_post(&s->w, KRMSG_LANE_DATA, &o));
 		if (i == 6)

@@ -391,8 +391,8 @@ TEST_F(frame, credit_overflow)
 }
 
 /*
- * Messages behind one that waits for a buffer keep their slots. What is sent
- * without a slot waits at the sender: the device has no receive for it.
+ * Messages behind one that waits for a buffer keep their slots. The one receive
+ * that is left then is for a BYE; what follows waits at the sender.
  */
 TEST_F(frame, slots_overflow)
 {
@@ -415,12 +415,10 @@ TEST_F(frame, slots_overflow)
 		wp_data(&s->w, &o, 0, 10);
 		ASSERT_EQ(0, wp_send(&s->w, &o));
 	}
-	scene_innocents(s);
-	HINT("what has no slot may not arrive");
-	EXPECT_LE(s->w.sent, 3 + 8);
+	HINT("the first that has no slot is no BYE");
+	scene_ends(s, -EPROTO);
+	EXPECT_LE(s->w.sent, 3 + 8 + 1);
 	EXPECT_EQ(0, s->v.messages);
-	EXPECT_EQ(0, s->v.closed);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
 }
 
 TEST_F(frame, window_overflow)
@@ -453,6 +451,58 @@ TEST_F(frame, window_overflow)
 	ASSERT_EQ(0, wp_send(&s->w, &o));
 	scene_ends(s, -EPROTO);
 	EXPECT_EQ(0, s->v.messages);
+}
+
+/* ---- signs of life ---- */
+
+TEST_F(frame, ping_is_answered)
+{
+	struct scene *s = &self->s;
+	struct wp_out o;
+	u32 had, i;
+
+	HINT("its kernel answers, whatever the process does");
+	s->w.hold_acks = false;
+	for (i = 0; i < 20; i++) {
+		NEED(s, !wp_busy(&s->w));
+		had = s->w.frames;
+		wp_begin(&s->w, &o);
+		o.h.flags = KRMSG_FRAME_PING;
+		ASSERT_EQ(0, wp_send(&s->w, &o));
+		NEED(s, s->w.frames > had);
+	}
+	scene_alive(s);
+	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+}
+
+/* Its sender is gone: in order when all is said, else not. */
+TEST_F(frame, bye)
+{
+	struct scene *s = &self->s;
+	struct krmsg_wire_bye *b;
+	struct wp_out o;
+	u32 reason;
+
+	for (reason = 0; reason <= KRMSG_BYE_FAULT + 1; reason++) {
+		HINT("BYE with reason %u", reason);
+		wp_begin(&s->w, &o);
+		b = wp_item(&o, KRMSG_ITEM_BYE, 0, 0, sizeof(*b));
+		b->reason = cpu_to_le32(reason);
+		b->reserved = 0;
+		wp_end(&o);
+		ASSERT_EQ(0, wp_post(&s->w, KRMSG_LANE_MESSAGE, &o));
+		ends(s, reason && reason <= KRMSG_BYE_FAULT ? -ECONNRESET :
+		     -EPROTO);
+		scene_again(s);
+		begin(s);
+	}
+	HINT("BYE is not alone");
+	wp_begin(&s->w, &o);
+	wp_data(&s->w, &o, 0, 10);
+	b = wp_item(&o, KRMSG_ITEM_BYE, 0, 0, sizeof(*b));
+	b->reason = cpu_to_le32(KRMSG_BYE_CLOSED);
+	b->reserved = 0;
+	harm(s, &o);
 }
 
 /* ---- sequences ---- */

@@ -2,8 +2,10 @@
 /*
  * Random sessions with a hostile peer: valid conversations of every kind, in
  * both roles, and frames of them that are spoilt. A new session begins when the
- * victim's endpoint has ended. Whatever is sent, the endpoint ends once, each
- * request ends once, everything is given back, and the innocents go on.
+ * victim's endpoint has ended; half of them outlive their links, which the peer
+ * drops and makes anew, or lets the victim make anew. Whatever is sent, the
+ * endpoint ends once, each request ends once, everything is given back, and the
+ * innocents go on.
  *
  *	hostile_random [--frames N] [--seed S] [--first K]
  *
@@ -64,6 +66,8 @@ int th_options(int argc, char **argv)
 
 /* How sessions have ended, by errno. */
 static u32 ends[256];
+/* Sessions that had a later link at their end. */
+static u32 links;
 
 struct session {
 	struct scene *s;
@@ -101,6 +105,10 @@ static struct krmsg_ep_config random_config(struct rnd *r)
 		cfg.credit_bytes = 8 * KIB;
 	if (!rnd_below(r, 3))
 		cfg.flags |= KRMSG_EPF_EAGER_LIMIT;
+	if (rnd_below(r, 2)) {
+		cfg.flags &= ~KRMSG_EPF_NO_RECOVERY;
+		cfg.recovery_ms = 400 * th_slow();
+	}
 	return cfg;
 }
 
@@ -210,6 +218,7 @@ static void begin(struct session *x)
 	struct krmsg_ep_config cfg = random_config(&x->r);
 	struct scene *s = x->s;
 
+	s->w.recovers = rnd_below(&x->r, 8);
 	if (s->v.active)
 		be_dialled(x, &cfg);
 	else
@@ -361,6 +370,131 @@ static void data_lane(struct session *x)
 	settle(s);
 }
 
+/* ---- later links ---- */
+
+static void ask_again(struct session *x)
+{
+	struct scene *s = x->s;
+	struct wire_peer *w = &s->w;
+	struct krmsg_cm_req req;
+
+	w->epoch += rnd_below(&x->r, 8) ? 1 : rnd_below(&x->r, 3) - 1;
+	wp_cm_req(w, KRMSG_LANE_MESSAGE, &req);
+	if (!rnd_below(&x->r, 10))
+		spoil_bytes(&x->r, &req, sizeof(req));
+	wp_dial(w, KRMSG_LANE_MESSAGE, le16_to_cpu(w->hello.lane_port), &req,
+		sizeof(req));
+}
+
+static void be_asked_again(struct session *x)
+{
+	struct scene *s = x->s;
+	struct wire_peer *w = &s->w;
+	struct krmsg_cm_rep rep;
+
+	ON_STAGE(s, 2000, wp_requested(w, KRMSG_LANE_MESSAGE) || over(s));
+	if (!wp_requested(w, KRMSG_LANE_MESSAGE))
+		return;
+	w->epoch = le32_to_cpu(w->req.epoch);
+	/* one of the link before that came late */
+	wp_close_lane(&w->lane[KRMSG_LANE_DATA]);
+	wp_cm_rep(&rep, rnd_below(&x->r, 10));
+	rep.code = cpu_to_le32(rnd_below(&x->r, 4));
+	if (!rnd_below(&x->r, 10))
+		spoil_bytes(&x->r, &rep, sizeof(rep));
+	if (rnd_below(&x->r, 10))
+		wp_accept(w, KRMSG_LANE_MESSAGE, &rep, sizeof(rep));
+	else
+		wp_reject(w, KRMSG_LANE_MESSAGE, &rep, sizeof(rep));
+}
+
+/* What it has: nothing, or any of what has come. */
+static void random_position(struct session *x, struct wp_out *o)
+{
+	struct wire_peer *w = &x->s->w;
+	struct krmsg_wire_position *p;
+	u32 n = rnd_below(&x->r, 4);
+
+	p = wp_item(o, KRMSG_ITEM_POSITION, 0, 0, sizeof(*p));
+	memset(p, 0, sizeof(*p));
+	while (n--)
+		wp_set(p->over + 4 * rnd_below(&x->r, 4),
+		       w->rx_new - 1 - rnd_below(&x->r, 8));
+}
+
+static void say_hello_again(struct session *x)
+{
+	struct scene *s = x->s;
+	struct wp_out o;
+
+	wp_begin(&s->w, &o);
+	wp_hello(&s->w, &o);
+	if (rnd_below(&x->r, 12))
+		random_position(x, &o);
+	if (rnd_below(&x->r, 3)) {
+		wp_send(&s->w, &o);
+		settle(s);
+	} else {
+		tell(x, &o);
+	}
+	ON_STAGE(s, 100, (s->w.hello_seen && (s->v.events & KRMSG_EV_OPEN)) ||
+		 over(s));
+}
+
+/* What the victim wants again, most of it in its order. */
+static void replay(struct session *x)
+{
+	struct scene *s = x->s;
+	struct wire_peer *w = &s->w;
+	u32 seq = le32_to_cpu(w->hello.delivered);
+	struct wp_out o;
+
+	for (; (s32)(w->tx_seq - seq) > 0 && !over(s); seq++) {
+		if (wp_slots_left(w) < 2)
+			return;
+		if (!wp_needs(w, seq) && rnd_below(&x->r, 20))
+			continue;
+		wp_begin(w, &o);
+		wp_again(w, &o, rnd_below(&x->r, 20) ? seq : w->tx_seq - 1);
+		if (rnd_below(&x->r, 4))
+			wp_send(w, &o);
+		else
+			tell(x, &o);
+		settle(s);
+	}
+}
+
+/* The link is dropped, or the victim is left with an old one. */
+static void new_link(struct session *x)
+{
+	struct scene *s = x->s;
+	struct wire_peer *w = &s->w;
+
+	if (!w->recovers || !s->v.ep)
+		return;
+	s->v.events &= ~(KRMSG_EV_OPEN | KRMSG_EV_RECOVERING);
+	if (w->active && !rnd_below(&x->r, 3) && w->nr_old + 2 < WP_OLD)
+		wp_park(w);
+	else
+		wp_break(w);
+	x->has_held = false;
+	x->has_prev = false;
+	x->offered = 0;
+	x->fin = false;
+	if (w->active)
+		ask_again(x);
+	else
+		be_asked_again(x);
+	if (!w->lane[0].id)
+		return;
+	ON_STAGE(s, 2000, w->lane[0].established || over(s));
+	if (over(s) || !rnd_below(&x->r, 10))
+		return;
+	say_hello_again(x);
+	if (!over(s) && w->position_seen)
+		replay(x);
+}
+
 /* ---- what the victim does ---- */
 
 static void victim_answers(struct session *x)
@@ -460,12 +594,17 @@ static u32 session(struct scene *s, u32 k)
 	begin(x);
 	for (steps = 4 + rnd_below(&x->r, 40); steps && s->v.ep && !over(s);
 	     steps--) {
-		switch (rnd_below(&x->r, 8)) {
-		case 0 ... 2:
+		switch (rnd_below(&x->r, 18)) {
+		case 0 ... 5:
 			victim_acts(x);
 			break;
-		case 3:
+		case 6:
+		case 7:
 			data_lane(x);
+			break;
+		case 8:
+		case 9:
+			new_link(x);
 			break;
 		default:
 			peer_speaks(x);
@@ -475,6 +614,7 @@ static u32 session(struct scene *s, u32 k)
 	}
 	finish(x);
 	n = s->w.marked;
+	links += s->w.epoch && s->w.position_seen;
 	free(x);
 	return n;
 }
@@ -512,6 +652,7 @@ TEST_TIMEOUT(mutated_frames, 120)
 	scene_again(s);
 	scene_given_back(s);
 	tell_ends();
+	th_log("%u of them on a later link", links);
 	th_log("%lu frames that were spoilt have arrived, in %u sessions, %llu ms",
 	       n, k - first, (unsigned long long)(th_now_ns() - start) / 1000000);
 	scene_fini(s);

@@ -190,7 +190,7 @@ int _test_ioctl_connect(int fd, const struct krmsg_addr *dst,
 	if (cfg)
 		a.config = *cfg;
 	if (priv)
-		memcpy(a.private_data, priv, min(priv_len, KRMSG_PRIVATE_MAX));
+		memcpy(a.private_data, priv, min(priv_len, (u32)KRMSG_PRIVATE_MAX));
 	rc = ioctl(fd, KRMSG_IOC_CONNECT, &a);
 	if (id)
 		*id = a.out_endpoint;
@@ -213,7 +213,7 @@ int _test_ioctl_accept(int fd, u32 request, int target_fd,
 	if (cfg)
 		a.config = *cfg;
 	if (priv)
-		memcpy(a.private_data, priv, min(priv_len, KRMSG_PRIVATE_MAX));
+		memcpy(a.private_data, priv, min(priv_len, (u32)KRMSG_PRIVATE_MAX));
 	rc = ioctl(fd, KRMSG_IOC_ACCEPT, &a);
 	if (id)
 		*id = a.out_endpoint;
@@ -231,7 +231,7 @@ int _test_ioctl_reject(int fd, u32 request, u32 code, const void *priv,
 	};
 
 	if (priv)
-		memcpy(r.private_data, priv, min(priv_len, KRMSG_PRIVATE_MAX));
+		memcpy(r.private_data, priv, min(priv_len, (u32)KRMSG_PRIVATE_MAX));
 	return ioctl(fd, KRMSG_IOC_REJECT, &r);
 }
 

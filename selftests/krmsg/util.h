@@ -28,7 +28,8 @@ typedef uint64_t u64;
 typedef int32_t s32;
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
-#define min(a, b)	((a) < (b) ? (a) : (b))
+#define min(a, b)	({ __typeof__(a) __a = (a); __typeof__(b) __b = (b); \
+			   __a < __b ? __a : __b; })
 #define KIB		1024UL
 #define MIB		(1024UL * 1024)
 #define PAGE		4096UL

@@ -22,6 +22,7 @@ static u32 delivered(const struct wire_peer *w)
 void wp_begin(const struct wire_peer *w, struct wp_out *o)
 {
 	memset(&o->h, 0, sizeof(o->h));
+	o->h.epoch = w->epoch;
 	o->h.slots = w->slots;
 	o->h.credit = w->credit;
 	o->h.ack = delivered(w);
@@ -51,6 +52,14 @@ void wp_end(struct wp_out *o)
 		o->len = krmsg_frame_end(&o->b, &o->h);
 }
 
+void wp_more(struct wp_out *o)
+{
+	wp_end(o);
+	memset(o->mem + o->len, 0xa5, 8);
+	o->len += 8;
+	((struct krmsg_frame_hdr *)o->mem)->length = cpu_to_le16(o->len);
+}
+
 u32 wp_slots_left(const struct wire_peer *w)
 {
 	return w->v_slots - w->v_slots_used;
@@ -76,31 +85,88 @@ struct krmsg_wire_hello *wp_hello(struct wire_peer *w, struct wp_out *o)
 	h->credit = cpu_to_le32(WP_CREDIT);
 	h->eager_limit = cpu_to_le32(WP_SLOT - KRMSG_DATA_OVERHEAD);
 	h->max_segs = cpu_to_le16(16);
+	h->features = cpu_to_le32(w->recovers ? KRMSG_HELLO_RECOVERS : 0);
+	h->delivered = cpu_to_le32(w->epoch ? delivered(w) : w->rx_seq);
 	return h;
+}
+
+static u8 *add_data(struct wp_out *o, u8 flags, u32 seq, u32 len)
+{
+	struct krmsg_wire_data *d;
+
+	d = wp_item(o, KRMSG_ITEM_DATA, flags, seq, sizeof(*d) + len);
+	d->tag = cpu_to_le64(seq);
+	fill(d + 1, len, seq);
+	return (u8 *)(d + 1);
+}
+
+static void add_offer(struct wp_out *o, u8 flags, u32 seq, u32 len,
+		      u16 segments)
+{
+	struct krmsg_wire_offer *f;
+
+	f = wp_item(o, KRMSG_ITEM_OFFER, flags, seq, sizeof(*f));
+	f->tag = cpu_to_le64(seq);
+	f->length = cpu_to_le32(len);
+	f->segments = cpu_to_le16(segments);
+}
+
+static void remember(struct wire_peer *w, u8 type, u8 flags, u32 len,
+		     u16 segments)
+{
+	w->said[w->tx_seq++ % KRMSG_WINDOW] = (struct wp_said) {
+		.type = type,
+		.flags = flags,
+		.segments = segments,
+		.len = len,
+	};
+}
+
+void wp_again(struct wire_peer *w, struct wp_out *o, u32 seq)
+{
+	const struct wp_said *m = &w->said[seq % KRMSG_WINDOW];
+
+	if (m->type == KRMSG_ITEM_DATA)
+		add_data(o, m->flags, seq, m->len);
+	else
+		add_offer(o, m->flags, seq, m->len, m->segments);
+}
+
+void wp_set(__le64 *bits, u32 seq)
+{
+	u32 i = seq % KRMSG_WINDOW;
+
+	bits[i / 64] |= cpu_to_le64(1ULL << i % 64);
+}
+
+bool wp_test(const __le64 *bits, u32 seq)
+{
+	u32 i = seq % KRMSG_WINDOW;
+
+	return le64_to_cpu(bits[i / 64]) >> i % 64 & 1;
+}
+
+bool wp_needs(const struct wire_peer *w, u32 seq)
+{
+	return (s32)(seq - le32_to_cpu(w->hello.delivered)) >= 0 &&
+	       !wp_test(w->position.delivered, seq) &&
+	       !wp_test(w->position.over, seq);
 }
 
 u8 *wp_data(struct wire_peer *w, struct wp_out *o, u8 flags, u32 len)
 {
-	struct krmsg_wire_data *d;
+	u8 *payload = add_data(o, flags, w->tx_seq, len);
 
-	d = wp_item(o, KRMSG_ITEM_DATA, flags, w->tx_seq, sizeof(*d) + len);
-	d->tag = cpu_to_le64(w->tx_seq);
-	fill(d + 1, len, w->tx_seq);
-	w->tx_seq++;
+	remember(w, KRMSG_ITEM_DATA, flags, len, 0);
 	w->v_credit_used += 1 + (len + KRMSG_UNIT - 1) / KRMSG_UNIT;
-	return (u8 *)(d + 1);
+	return payload;
 }
 
 void wp_offer(struct wire_peer *w, struct wp_out *o, u8 flags, u32 len,
 	      u16 segments)
 {
-	struct krmsg_wire_offer *f;
-
-	f = wp_item(o, KRMSG_ITEM_OFFER, flags, w->tx_seq, sizeof(*f));
-	f->tag = cpu_to_le64(w->tx_seq);
-	f->length = cpu_to_le32(len);
-	f->segments = cpu_to_le16(segments);
-	w->tx_seq++;
+	add_offer(o, flags, w->tx_seq, len, segments);
+	remember(w, KRMSG_ITEM_OFFER, flags, len, segments);
 	w->v_credit_used++;
 }
 

@@ -87,20 +87,61 @@ int wp_init(struct wire_peer *w, struct wp_dev *d, bool active)
 	return fcntl(w->ch->fd, F_SETFL, i | O_NONBLOCK) ? -errno : 0;
 }
 
-void wp_drop(struct wire_peer *w)
+void wp_close_lane(struct wp_lane *l)
 {
-	struct wp_in *f;
+	if (l->qp)
+		rdma_destroy_qp(l->id);
+	if (l->id)
+		rdma_destroy_id(l->id);
+	memset(l, 0, sizeof(*l));
+}
+
+void wp_park(struct wire_peer *w)
+{
 	u32 i;
 
+	/* windows are bound to a queue pair */
 	for (i = 0; i < WP_KEYS; i++)
 		if (w->mw[i])
 			ibv_dealloc_mw(w->mw[i]);
+	memset(w->mw, 0, sizeof(w->mw));
 	for (i = 0; i < 2; i++) {
-		if (w->lane[i].qp)
-			rdma_destroy_qp(w->lane[i].id);
-		if (w->lane[i].id)
-			rdma_destroy_id(w->lane[i].id);
+		if (w->lane[i].id && w->nr_old < WP_OLD)
+			w->old[w->nr_old++] = w->lane[i];
+		else
+			wp_close_lane(&w->lane[i]);
+		memset(&w->lane[i], 0, sizeof(w->lane[i]));
 	}
+	/* what is still in the queues is not for the next link */
+	if (w->dev)
+		w->generation = ++w->dev->generation;
+	memset(w->out_busy, 0, sizeof(w->out_busy));
+	memset(w->seg, 0, sizeof(w->seg));
+	memset(w->offer, 0, sizeof(w->offer));
+	memset(w->came, 0, sizeof(w->came));
+	w->slots = WP_SLOTS;
+	w->v_slots = 1;
+	w->v_slots_used = 0;
+	w->hello_seen = false;
+	w->position_seen = false;
+	w->lane_request = false;
+	w->fin_seen = false;
+	w->fin_close_seen = false;
+	w->send_errors = 0;
+}
+
+void wp_break(struct wire_peer *w)
+{
+	wp_park(w);
+	while (w->nr_old)
+		wp_close_lane(&w->old[--w->nr_old]);
+}
+
+void wp_drop(struct wire_peer *w)
+{
+	struct wp_in *f;
+
+	wp_break(w);
 	if (w->listen)
 		rdma_destroy_id(w->listen);
 	if (w->ch)
@@ -173,7 +214,14 @@ static void take_request(struct wire_peer *w, struct rdma_cm_event *ev)
 	if (p->private_data && p->private_data_len >= sizeof(req))
 		memcpy(&req, p->private_data, sizeof(req));
 	lane = req.lane & 1;
-	if (w->lane[lane].id || (lane && w->no_data_lane)) {
+	w->notices += req.lane == KRMSG_LANE_NOTICE;
+	/* of a link that is over */
+	if (lane && le32_to_cpu(req.epoch) != w->epoch) {
+		rdma_reject(ev->id, NULL, 0);
+		rdma_ack_cm_event(ev);
+		return;
+	}
+	if (req.lane == KRMSG_LANE_NOTICE || w->lane[lane].id || (lane && w->no_data_lane)) {
 		rdma_reject(ev->id, NULL, 0);
 		rdma_ack_cm_event(ev);
 		return;
@@ -191,6 +239,11 @@ static void cm_event(struct wire_peer *w, struct rdma_cm_event *ev)
 
 	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		take_request(w, ev);
+		return;
+	}
+	/* of a link that is over */
+	if (ev->id != l->id) {
+		rdma_ack_cm_event(ev);
 		return;
 	}
 	switch (ev->event) {
@@ -266,7 +319,8 @@ void wp_cm_req(const struct wire_peer *w, u8 lane, struct krmsg_cm_req *req)
 	req->magic = cpu_to_le32(KRMSG_CM_MAGIC);
 	req->version = KRMSG_WIRE_VERSION;
 	req->lane = lane;
-	if (lane == KRMSG_LANE_DATA) {
+	req->epoch = cpu_to_le32(w->epoch);
+	if (lane == KRMSG_LANE_DATA || w->epoch) {
 		req->session = w->hello.session;
 		req->token = w->hello.token;
 	}
@@ -400,6 +454,19 @@ static void note_seg(struct wire_peer *w, const struct krmsg_item *item)
 	};
 }
 
+/* A message; one that was sent before costs no credit again. */
+static void note_message(struct wire_peer *w, const struct krmsg_item *item,
+			 u32 units)
+{
+	w->rx_seq = item->seq + 1;
+	w->came[item->seq % KRMSG_WINDOW]++;
+	if ((s32)(item->seq - w->rx_new) < 0)
+		return;
+	w->rx_new = w->rx_seq;
+	w->messages += item->type == KRMSG_ITEM_DATA;
+	w->credit += units;
+}
+
 static void take_item(struct wire_peer *w, const struct krmsg_item *item)
 {
 	switch (item->type) {
@@ -407,16 +474,23 @@ static void take_item(struct wire_peer *w, const struct krmsg_item *item)
 		w->hello_seen = true;
 		w->hello = *item->hello;
 		w->v_slots = le32_to_cpu(w->hello.slots);
-		w->v_credit = le32_to_cpu(w->hello.credit);
+		if (!w->epoch)
+			w->v_credit = le32_to_cpu(w->hello.credit);
+		break;
+	case KRMSG_ITEM_POSITION:
+		w->position_seen = true;
+		w->position = *item->position;
+		break;
+	case KRMSG_ITEM_BYE:
+		w->bye_seen = true;
+		w->bye_reason = item->reason;
 		break;
 	case KRMSG_ITEM_DATA:
-		w->messages++;
-		w->rx_seq++;
-		w->credit += 1 + (item->length + KRMSG_UNIT - 1) / KRMSG_UNIT;
+		note_message(w, item, 1 + (item->length + KRMSG_UNIT - 1) /
+			     KRMSG_UNIT);
 		break;
 	case KRMSG_ITEM_OFFER:
-		w->rx_seq++;
-		w->credit++;
+		note_message(w, item, 1);
 		note_offer(w, item);
 		break;
 	case KRMSG_ITEM_SEG:

@@ -24,6 +24,7 @@
 #define WP_CREDIT	32768u		/* units granted by HELLO */
 #define WP_KEYS		20u		/* memory windows */
 #define WP_OFFERS	64u		/* of the victim's that are remembered */
+#define WP_OLD		32u		/* lanes of links before that are kept */
 
 /* A frame that is being built, or spoilt. */
 struct wp_out {
@@ -65,6 +66,14 @@ struct wp_open_offer {
 	u32 left;			/* segments without an answer */
 };
 
+/* A message of ours, to say it once more on a later link. */
+struct wp_said {
+	u8 type;
+	u8 flags;
+	u16 segments;
+	u32 len;
+};
+
 /* What is kept from one session to the next. */
 struct wp_dev {
 	struct ibv_context *verbs;
@@ -94,6 +103,10 @@ struct wire_peer {
 	bool active;
 	u32 generation;
 	struct wp_lane lane[2];		/* KRMSG_LANE_... */
+	struct wp_lane old[WP_OLD];	/* of links before; still connected */
+	u32 nr_old;
+	u32 epoch;			/* of the link */
+	bool recovers;			/* what our HELLO says */
 	bool mute;			/* do not repost slots */
 	bool deaf;			/* take no event of the CM */
 	bool no_data_lane;		/* refuse the victim's data lane */
@@ -101,6 +114,7 @@ struct wire_peer {
 	/* sending */
 	u32 tx_seq;			/* next sequence */
 	u32 tx_acked;
+	struct wp_said said[KRMSG_WINDOW];
 	u32 v_slots, v_slots_used;	/* of the victim's */
 	u32 v_credit, v_credit_used;
 	bool out_busy[WP_OUTS];
@@ -111,11 +125,18 @@ struct wire_peer {
 
 	/* receiving */
 	u32 rx_seq;			/* next sequence that we expect */
+	u32 rx_new;			/* the first that never came */
+	u8 came[KRMSG_WINDOW];		/* on this link, by sequence */
 	u32 slots;			/* granted to the victim, in all */
 	u32 credit;
 	struct wp_in *in, **in_tail;
 	bool hello_seen;
 	struct krmsg_wire_hello hello;	/* the victim's */
+	bool position_seen;
+	struct krmsg_wire_position position;
+	u32 notices;			/* passive: requests that are one */
+	bool bye_seen;
+	u32 bye_reason;
 	struct krmsg_cm_req req;	/* passive: the victim's */
 	bool lane_request;
 	bool fin_seen, fin_close_seen;
@@ -138,6 +159,13 @@ int wp_dev_open(struct wp_dev *d);
 void wp_dev_close(struct wp_dev *d);
 
 int wp_init(struct wire_peer *w, struct wp_dev *d, bool active);
+/*
+ * The link is over for this side: its lanes are kept, unheard, or dropped without
+ * a word. What belongs to the session stays.
+ */
+void wp_park(struct wire_peer *w);
+void wp_break(struct wire_peer *w);
+void wp_close_lane(struct wp_lane *l);
 /* Without a word; it can be used for a new session after wp_init(). */
 void wp_drop(struct wire_peer *w);
 
@@ -168,6 +196,8 @@ int wp_kill_qp(struct wire_peer *w, u8 lane);
 void wp_begin(const struct wire_peer *w, struct wp_out *o);
 void *wp_item(struct wp_out *o, u8 type, u8 flags, u32 seq, u32 body);
 void wp_end(struct wp_out *o);
+/* End it with eight bytes behind its last item. */
+void wp_more(struct wp_out *o);
 /* Post as it is; wp_send() ends it first, and counts the slot it takes. */
 int wp_post(struct wire_peer *w, u8 lane, const struct wp_out *o);
 int wp_send(struct wire_peer *w, struct wp_out *o);
@@ -181,6 +211,12 @@ struct krmsg_wire_hello *wp_hello(struct wire_peer *w, struct wp_out *o);
 u8 *wp_data(struct wire_peer *w, struct wp_out *o, u8 flags, u32 len);
 void wp_offer(struct wire_peer *w, struct wp_out *o, u8 flags, u32 len,
 	      u16 segments);
+/* The same message once more; and what the victim has not yet, by its word. */
+void wp_again(struct wire_peer *w, struct wp_out *o, u32 seq);
+bool wp_needs(const struct wire_peer *w, u32 seq);
+/* Bits by sequence % KRMSG_WINDOW, as in POSITION. */
+void wp_set(__le64 *bits, u32 seq);
+bool wp_test(const __le64 *bits, u32 seq);
 void wp_seg(struct wp_out *o, u32 seq, u32 rkey, u64 addr, u32 len, u16 index);
 void wp_done(struct wire_peer *w, struct wp_out *o, struct wp_seg *s);
 void wp_reject_item(struct wire_peer *w, struct wp_out *o, u32 seq,

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * An endpoint without its memory: the state table, both sequence windows,
- * slots and ring credit, put together as module/rx.c does. It takes frames of
- * a peer that may say anything.
+ * slots, ring credit and replay, put together as module/rx.c and
+ * module/position.c do. It takes frames of a peer that may say anything.
  */
 #ifndef FRAME_SESSION_H
 #define FRAME_SESSION_H
 
 #include "credit.h"
+#include "replay.h"
 #include "seqwin.h"
 #include "state.h"
 #include "wire_model.h"
+
+/* A message that has arrived and is not delivered. */
+enum shape {
+	NOT_HERE,
+	STASHED,		/* lost with the link, as the next */
+	WAITING,
+	PULLING,		/* has its buffer, and keeps it */
+	COMPLETE,		/* waits for its turn */
+};
 
 struct session {
 	enum krmsg_state state;
@@ -18,11 +28,21 @@ struct session {
 	bool fin;
 	bool fin_close;
 	bool lane_ready;
+	bool may_recover;	/* on this side */
+	bool recovers;		/* on both */
+	bool close;		/* was closing when the link broke */
 	u32 epoch;
 	u64 handle;
 	u64 token;
 	struct krmsg_seqwin rx;
 	struct krmsg_seqwin tx;
+	struct krmsg_replay rx_replay;
+	struct krmsg_replay tx_replay;
+	u8 shape[KRMSG_WINDOW];
+	u8 units[KRMSG_WINDOW];		/* that it holds */
+	u32 held;			/* of all */
+	u64 done[KRMSG_WINDOW / 64];	/* sent, and read by the peer */
+	struct krmsg_wire_hello hello;	/* the peer's first */
 	struct krmsg_grant slots_in;	/* what the peer may use */
 	struct krmsg_grant credit_in;
 	struct krmsg_spend slots;	/* what this side may use */
@@ -34,8 +54,14 @@ struct session {
 /* What a frame has brought. */
 struct tally {
 	u32 messages;
+	u32 again;
 	u32 units;
 };
+
+/* What has happened, over all sessions. */
+static struct {
+	unsigned long breaks, resumed, closing, again, resent, byes, fins;
+} seen;
 
 static void session_trigger(struct session *s, enum krmsg_trigger t)
 {
@@ -68,13 +94,20 @@ static void used_window(struct krmsg_seqwin *w)
 /* Counters begin anywhere, often where they wrap. */
 static void session_start(struct session *s)
 {
+	u32 seq;
+
 	memset(s, 0, sizeof(*s));
 	s->active = rnd_below(2);
-	s->epoch = rnd_below(4) ? 0 : rnd_edge();
+	s->may_recover = rnd_below(8);
 	s->handle = rnd();
 	s->token = rnd();
 	used_window(&s->rx);
 	used_window(&s->tx);
+	s->rx_replay.next = s->rx.next;
+	s->tx_replay.next = s->tx.next;
+	for (seq = s->rx.base; seq != s->rx.next; seq++)
+		if (!krmsg_seqwin_test(&s->rx, seq))
+			s->shape[seq % KRMSG_WINDOW] = STASHED + rnd_below(4);
 	krmsg_grant_init(&s->slots_in, 2 + rnd_below(64));
 	krmsg_grant_init(&s->credit_in, 1 + rnd_below(600));
 	s->state = s->active ? KRMSG_S_RESOLVING : KRMSG_S_REQUESTED;
@@ -90,7 +123,7 @@ static void session_end(struct session *s, enum krmsg_trigger why)
 	u32 t;
 
 	session_trigger(s, why);
-	ASSERT_EQ(s->state, KRMSG_S_DRAINING, "a fault or an abort drains");
+	ASSERT_EQ(s->state, KRMSG_S_DRAINING, "trigger %u drains", why);
 	session_trigger(s, KRMSG_T_DRAINED);
 	ASSERT_EQ(s->state, KRMSG_S_CLOSED, "drained");
 	for (t = 0; t < KRMSG_NR_TRIGGERS; t++)
@@ -98,23 +131,97 @@ static void session_end(struct session *s, enum krmsg_trigger why)
 	ASSERT_EQ(s->state, KRMSG_S_CLOSED, "nothing leaves CLOSED");
 }
 
+/* Forget a message, with the credit it holds. */
+static u32 session_release(struct session *s, u32 seq)
+{
+	u32 i = seq % KRMSG_WINDOW, units = s->units[i];
+
+	s->shape[i] = NOT_HERE;
+	s->units[i] = 0;
+	s->held -= units;
+	return units;
+}
+
 static void session_delivered(struct session *s, u32 seq)
 {
 	ASSERT_TRUE(krmsg_seqwin_mark(&s->rx, seq), "%u is in the window once",
 		    seq);
+	session_release(s, seq);
 	while (krmsg_seqwin_slide(&s->rx))
 		;
 }
 
-static int take_message(struct session *s, const struct krmsg_item *i,
-			u32 units, bool at_once, struct tally *t)
+/* State what this side has: the peer sends all the rest again. */
+static void session_position(struct session *s)
 {
-	if (s->fin || !krmsg_seqwin_push(&s->rx, i->seq) ||
-	    !krmsg_grant_use(&s->credit_in, units))
+	u64 skip[KRMSG_WINDOW / 64] = {};
+	u32 seq;
+
+	for (seq = s->rx.base; seq != s->rx.next; seq++)
+		if (krmsg_seqwin_test(&s->rx, seq) ||
+		    s->shape[seq % KRMSG_WINDOW] == COMPLETE)
+			krmsg_bit_set(skip, seq);
+	krmsg_replay_begin(&s->rx_replay, &s->rx, skip);
+}
+
+/* The next link; most often the next epoch, always a higher one. */
+static void session_dial(struct session *s)
+{
+	s->epoch += 1 + (rnd_below(4) ? 0 : rnd_below(0x7fffffff));
+	s->epoch += !s->epoch;
+	krmsg_grant_init(&s->slots_in, s->slots_in.capacity);
+}
+
+/* The link is lost, with all that it had brought in part. */
+static void session_break(struct session *s)
+{
+	bool closing = s->state == KRMSG_S_CLOSING;
+	u32 seq;
+
+	session_trigger(s, KRMSG_T_BREAK);
+	ASSERT_EQ(s->state, KRMSG_S_RECOVERING, "a link that breaks");
+	s->close = closing;
+	for (seq = s->rx.base; seq != s->rx.next; seq++) {
+		u8 shape = s->shape[seq % KRMSG_WINDOW];
+
+		if (shape == STASHED || shape == WAITING)
+			s->credit_in.used -= session_release(s, seq);
+	}
+	memset(&s->slots, 0, sizeof(s->slots));
+	s->fin = false;
+	s->fin_close = false;
+	s->lane_ready = false;
+	session_position(s);
+	session_dial(s);
+	seen.breaks++;
+}
+
+static int take_message(struct session *s, const struct krmsg_item *i,
+			u32 units, bool small, struct tally *t)
+{
+	u32 at = i->seq % KRMSG_WINDOW;
+	bool known;
+	int again;
+
+	if (s->fin)
 		return -EPROTO;
-	t->messages++;
+	again = krmsg_replay_arrive(&s->rx_replay, &s->rx, i->seq);
+	if (again < 0)
+		return again;
+	/* one that is refused meanwhile may have left the window */
+	known = again && (!krmsg_seqwin_has(&s->rx, i->seq) ||
+			  krmsg_seqwin_test(&s->rx, i->seq) || s->shape[at]);
+	t->messages += !again;
+	t->again += again;
+	if (known)
+		return small ? -EPROTO : 0;
+	if (!krmsg_grant_use(&s->credit_in, units))
+		return -EPROTO;
 	t->units += units;
-	if (at_once)
+	s->units[at] = units;
+	s->held += units;
+	s->shape[at] = small ? STASHED : rnd_below(4) ? PULLING : WAITING;
+	if (small && rnd_below(4))
 		session_delivered(s, i->seq);
 	return 0;
 }
@@ -127,7 +234,8 @@ static int take_acks_item(struct session *s, u32 ack,
 	for (i = 0; i < KRMSG_WINDOW; i++) {
 		if (!(le64_to_cpu(acks->bits[i / 64]) >> (i % 64) & 1))
 			continue;
-		if (!krmsg_seqwin_has(&s->tx, ack + i))
+		if (!krmsg_seqwin_has(&s->tx, ack + i) ||
+		    krmsg_replay_awaits(&s->tx_replay, &s->tx, ack + i))
 			return -EPROTO;
 		krmsg_seqwin_mark(&s->tx, ack + i);
 	}
@@ -138,12 +246,25 @@ static int take_fin(struct session *s, const struct krmsg_item *i)
 {
 	bool close = i->flags & KRMSG_ITEMF_CLOSE;
 
-	if (i->seq != s->rx.next || s->fin_close || (s->fin && !close))
+	if (i->seq != s->rx.next || s->fin_close || (s->fin && !close) ||
+	    krmsg_replaying(&s->rx_replay, &s->rx))
 		return -EPROTO;
 	s->fin = true;
 	s->fin_close = close;
 	if (close)
 		session_trigger(s, KRMSG_T_CLOSE);
+	return 0;
+}
+
+/* All is said when both have closed, as far as there are messages. */
+static int take_bye(struct session *s)
+{
+	bool all = s->state == KRMSG_S_CLOSING && s->fin &&
+		   s->rx.base == s->rx.next && s->tx.base == s->tx.next;
+
+	session_end(s, all ? KRMSG_T_FINS : KRMSG_T_FAULT);
+	seen.byes++;
+	seen.fins += all;
 	return 0;
 }
 
@@ -166,16 +287,24 @@ static int take_item(struct session *s, const struct krmsg_frame *f,
 		return take_fin(s, i);
 	case KRMSG_ITEM_LANE_REQUEST:
 		return s->active ? 0 : -EPROTO;
+	case KRMSG_ITEM_BYE:
+		return take_bye(s);
 	}
 	return -EPROTO;
 }
 
 static int take_ack(struct session *s, u32 ack)
 {
+	u32 seq;
+
 	if (!krmsg_seqwin_ack_ok(&s->tx, ack))
 		return -EPROTO;
 	if (!krmsg_seqwin_ack_new(&s->tx, ack))
 		return 0;
+	/* here all messages are small: none is refused while it is awaited */
+	for (seq = s->tx.base; seq != ack; seq++)
+		if (krmsg_replay_awaits(&s->tx_replay, &s->tx, seq))
+			return -EPROTO;
 	for (; s->tx.base != ack; krmsg_seqwin_slide(&s->tx))
 		krmsg_seqwin_mark(&s->tx, s->tx.base);
 	return 0;
@@ -189,13 +318,79 @@ static int take_items(struct session *s, const struct krmsg_frame *f,
 
 	while ((more = krmsg_frame_next(it, &item)) > 0) {
 		err = take_item(s, f, &item, t);
-		if (err)
+		if (err || krmsg_state_ending(s->state))
 			return err;
 	}
 	if (more || !krmsg_spend_raise(&s->slots, f->slots, s->peer_slots) ||
 	    !krmsg_spend_raise(&s->credit, f->credit, s->peer_credit))
 		return -EPROTO;
 	return take_ack(s, f->ack);
+}
+
+/*
+ * What the peer has: nothing else is sent again, and it must have what it has
+ * acknowledged or read.
+ */
+static int take_position(struct session *s, u32 ack,
+			 const struct krmsg_wire_position *p)
+{
+	u64 skip[KRMSG_WINDOW / 64], delivered[KRMSG_WINDOW / 64];
+	u32 i, seq;
+
+	if (ack - s->tx.base > krmsg_seqwin_open(&s->tx))
+		return -EPROTO;
+	for (i = 0; i < ARRAY_SIZE(skip); i++) {
+		delivered[i] = le64_to_cpu(p->delivered[i]);
+		skip[i] = delivered[i] | le64_to_cpu(p->over[i]);
+	}
+	for (seq = ack; seq != s->tx.next; seq++) {
+		bool has = krmsg_bit_test(skip, seq);
+
+		if (!has && (krmsg_seqwin_test(&s->tx, seq) ||
+			     krmsg_bit_test(s->done, seq)))
+			return -EPROTO;
+		if (has)
+			krmsg_bit_set(s->done, seq);
+		if (krmsg_bit_test(delivered, seq))
+			krmsg_seqwin_mark(&s->tx, seq);
+	}
+	for (; s->tx.base != ack; krmsg_seqwin_slide(&s->tx))
+		krmsg_seqwin_mark(&s->tx, s->tx.base);
+	krmsg_replay_begin(&s->tx_replay, &s->tx, skip);
+	return 0;
+}
+
+/* On a later link only delivered and lane_port may differ. */
+static bool same_hello(struct krmsg_wire_hello a, struct krmsg_wire_hello b)
+{
+	a.delivered = b.delivered;
+	a.lane_port = b.lane_port;
+	return !memcmp(&a, &b, sizeof(a));
+}
+
+static int take_hello_again(struct session *s, const struct krmsg_frame *f,
+			    struct krmsg_frame_iter *it)
+{
+	struct krmsg_item hello, position, more;
+
+	if (krmsg_frame_next(it, &hello) != 1 ||
+	    hello.type != KRMSG_ITEM_HELLO ||
+	    !same_hello(*hello.hello, s->hello) ||
+	    krmsg_frame_next(it, &position) != 1 ||
+	    position.type != KRMSG_ITEM_POSITION ||
+	    krmsg_frame_next(it, &more) != 0 ||
+	    !krmsg_spend_raise(&s->credit, f->credit, s->peer_credit) ||
+	    take_position(s, le32_to_cpu(hello.hello->delivered),
+			  position.position))
+		return -EPROTO;
+	s->slots.limit = s->peer_slots;
+	session_trigger(s, KRMSG_T_RESUME);
+	ASSERT_EQ(s->state, KRMSG_S_OPEN, "after POSITION");
+	if (s->close)
+		session_trigger(s, KRMSG_T_CLOSE);
+	seen.resumed++;
+	seen.closing += s->close;
+	return 0;
 }
 
 /* The frame has this item and nothing behind it. */
@@ -208,12 +403,23 @@ static bool only_item(struct krmsg_frame_iter *it, u8 type,
 	       krmsg_frame_next(it, &more) == 0;
 }
 
+/* A BYE has a slot of its own. */
+static bool is_bye(struct krmsg_frame_iter it)
+{
+	struct krmsg_item item;
+
+	return only_item(&it, KRMSG_ITEM_BYE, &item);
+}
+
 static int take_hello(struct session *s, struct krmsg_frame_iter *it)
 {
 	struct krmsg_item item;
 
 	if (!only_item(it, KRMSG_ITEM_HELLO, &item))
 		return -EPROTO;
+	s->hello = *item.hello;
+	s->recovers = s->may_recover && (le32_to_cpu(s->hello.features) &
+					 KRMSG_HELLO_RECOVERS);
 	s->peer_slots = le32_to_cpu(item.hello->slots);
 	s->peer_credit = le32_to_cpu(item.hello->credit);
 	s->slots.limit = s->peer_slots;
@@ -266,6 +472,10 @@ static void session_holds(const struct session *s)
 		  s->slots_in.capacity, "slots that the peer has");
 	ASSERT_LE(s->credit_in.granted - s->credit_in.used,
 		  s->credit_in.capacity, "credit that the peer has");
+	ASSERT_LE(s->credit_in.granted - s->credit_in.used + s->held,
+		  s->credit_in.capacity, "credit that the peer has, and holds");
+	ASSERT_LE(s->tx_replay.next - s->tx.base, krmsg_seqwin_open(&s->tx),
+		  "what is sent again next is in the window");
 	ASSERT_LE(krmsg_spend_left(&s->slots), s->peer_slots, "slots");
 	ASSERT_LE(krmsg_spend_left(&s->credit), s->peer_credit, "credit");
 }
@@ -279,12 +489,17 @@ static void session_moved(const struct session *was, const struct session *s,
 	ASSERT_EQ(s->credit_in.used - was->credit_in.used, t->units, "credit");
 	ASSERT_TRUE(!was->fin || !t->messages, "no message after FIN");
 	ASSERT_EQ(s->tx.next, was->tx.next, "what was sent");
-	ASSERT_TRUE(s->tx.base == was->tx.base || s->tx.base == f->ack,
+	ASSERT_TRUE(s->tx.base == was->tx.base || s->tx.base == f->ack ||
+		    was->state == KRMSG_S_RECOVERING,
 		    "acknowledged up to the header's ack");
 	ASSERT_LE(s->tx.base - was->tx.base, was->tx.next - was->tx.base,
 		  "only what was sent is acknowledged");
 	if (!krmsg_state_live(was->state))
 		return;
+	ASSERT_TRUE(!t->again || krmsg_replaying(&was->rx_replay, &was->rx),
+		    "only what was asked for comes again");
+	ASSERT_TRUE(!t->messages || !krmsg_replaying(&s->rx_replay, &s->rx),
+		    "what comes again comes before what is new");
 	ASSERT_TRUE(s->slots.limit == was->slots.limit ||
 		    s->slots.limit == f->slots, "slots come from the header");
 	ASSERT_TRUE(s->credit.limit == was->credit.limit ||
@@ -315,16 +530,20 @@ static int session_take(struct session *s, const u8 *p, u32 len, u32 lane)
 	if (!err && lane == KRMSG_LANE_DATA) {
 		err = take_lane(s, &it);
 	} else if (!err) {
-		if (f.epoch != s->epoch || !krmsg_grant_use(&s->slots_in, 1))
+		if (f.epoch != s->epoch || (!krmsg_grant_use(&s->slots_in, 1) &&
+					    !is_bye(it)))
 			err = -EPROTO;
 		else if (krmsg_state_live(s->state))
 			err = take_items(s, &f, &it, &tally);
+		else if (s->state == KRMSG_S_RECOVERING)
+			err = take_hello_again(s, &f, &it);
 		else
 			err = take_hello(s, &it);
 	}
 	session_holds(s);
-	if (!err && lane == KRMSG_LANE_MESSAGE)
+	if (!err && lane == KRMSG_LANE_MESSAGE && !krmsg_state_ending(s->state))
 		session_moved(&was, s, &f, &tally);
+	seen.again += tally.again;
 	if (err) {
 		ASSERT_EQ(err, -EPROTO, "the only errno");
 		session_end(s, KRMSG_T_FAULT);

@@ -2,7 +2,7 @@
 /*
  * A peer that says anything: frames that would be right, with fields changed
  * one after the other or several at once, go through the parser, the windows,
- * the credit and the state table.
+ * the credit, the replay and the state table; over several links, too.
  */
 #include "frame_session.h"
 #include "wire_encode.h"
@@ -106,18 +106,87 @@ static void add_acks(const struct session *s, u32 ack)
 	ASSERT_TRUE(a, "it fits");
 	memset(a, 0, sizeof(*a));
 	for (i = 0; i < open; i++)
-		if (!rnd_below(3))
+		if (!rnd_below(3) &&
+		    !krmsg_replay_awaits(&s->tx_replay, &s->tx, ack + i))
 			a->bits[i / 64] |= cpu_to_le64(1ULL << (i % 64));
+}
+
+/* HELLO as on the first link, and what the peer has of what was sent. */
+static void add_hello_again(const struct session *s)
+{
+	u32 i, seq, open = krmsg_seqwin_open(&s->tx);
+	u32 ack = s->tx.base + rnd_below(open + 1);
+	u64 delivered[KRMSG_WINDOW / 64], over[KRMSG_WINDOW / 64];
+	struct krmsg_wire_position *p;
+	struct krmsg_wire_hello *h;
+
+	h = krmsg_frame_add(&out, KRMSG_ITEM_HELLO, 0, 0, sizeof(*h));
+	ASSERT_TRUE(h, "it fits");
+	*h = s->hello;
+	h->delivered = cpu_to_le32(ack);
+	h->lane_port = cpu_to_le16(rnd());
+	add_body(KRMSG_ITEM_POSITION, 0, 0, 0);
+	p = (void *)(h + 1) + ITEM;
+	/* bits outside of the window mean nothing */
+	for (i = 0; i < ARRAY_SIZE(over); i++) {
+		delivered[i] = rnd() & rnd() & rnd();
+		over[i] = rnd() & rnd() & rnd();
+	}
+	for (seq = ack; seq != s->tx.next; seq++) {
+		if (krmsg_seqwin_test(&s->tx, seq))
+			krmsg_bit_set(delivered, seq);
+		else if (krmsg_bit_test(s->done, seq))
+			krmsg_bit_set(over, seq);
+	}
+	for (i = 0; i < ARRAY_SIZE(over); i++) {
+		p->delivered[i] = cpu_to_le64(delivered[i]);
+		p->over[i] = cpu_to_le64(over[i]);
+	}
 }
 
 /* What the peer may still do in this frame. */
 struct may {
+	const struct session *s;
+	struct krmsg_replay replay;
 	u32 seq;
 	u32 open;
 	u32 credit;
 	bool fin;
 	bool greedy;		/* and does not care */
 };
+
+/* What comes next is to be sent again. */
+static bool may_again(const struct may *may)
+{
+	return !may->greedy && krmsg_replaying(&may->replay, &may->s->rx);
+}
+
+/* Is it here, though not complete? Then it has spent its credit. */
+static bool may_again_known(const struct may *may)
+{
+	const struct session *s = may->s;
+	u32 seq = may->replay.next;
+
+	return !krmsg_seqwin_has(&s->rx, seq) ||
+	       krmsg_seqwin_test(&s->rx, seq) || s->shape[seq % KRMSG_WINDOW];
+}
+
+static void add_again(struct may *may)
+{
+	bool known = may_again_known(may), small = !known && rnd_below(2);
+	u32 len = rnd_below(80), units = KRMSG_UNITS_RECORD;
+
+	if (small)
+		units = krmsg_units_inline(len);
+	if (may->fin || (!known && may->credit < units))
+		return;
+	if (small)
+		add_body(KRMSG_ITEM_DATA, rnd_below(2), may->replay.next, len);
+	else
+		add_body(KRMSG_ITEM_OFFER, rnd_below(2), may->replay.next, 0);
+	may->credit -= known ? 0 : units;
+	krmsg_replay_step(&may->replay, &may->s->rx);
+}
 
 static bool may_message(struct may *may, u32 units)
 {
@@ -143,7 +212,7 @@ static void add_any(const struct session *s, struct may *may, u32 ack)
 			add_body(KRMSG_ITEM_LANE_REQUEST, 0, rnd(), 0);
 		break;
 	case 2:
-		if (rnd_below(8) || may->fin || s->fin_close)
+		if (rnd_below(8) || may->fin || s->fin_close || may_again(may))
 			break;
 		add_body(KRMSG_ITEM_FIN, KRMSG_ITEMF_CLOSE, may->seq, 0);
 		may->fin = true;
@@ -162,13 +231,21 @@ static void add_any(const struct session *s, struct may *may, u32 ack)
 		break;
 	case 9:
 	case 10:
-		if (may_message(may, KRMSG_UNITS_RECORD))
+		if (may_again(may))
+			add_again(may);
+		else if (may_message(may, KRMSG_UNITS_RECORD))
 			add_body(KRMSG_ITEM_OFFER, rnd_below(2), may->seq - 1,
 				 0);
 		break;
+	case 11:
+		if (may->greedy && !rnd_below(8))
+			add_body(KRMSG_ITEM_BYE, 0, rnd(), 0);
+		break;
 	default:
 		len = rnd_below(80);
-		if (may_message(may, krmsg_units_inline(len)))
+		if (may_again(may))
+			add_again(may);
+		else if (may_message(may, krmsg_units_inline(len)))
 			add_body(KRMSG_ITEM_DATA, rnd_below(2), may->seq - 1,
 				 len);
 	}
@@ -186,11 +263,13 @@ static u32 raised(const struct krmsg_spend *s, u32 max)
 static u32 build(const struct session *s, u32 lane, bool greedy)
 {
 	struct krmsg_frame f = {
-		.flags = rnd_below(2),
+		.flags = rnd_below(4),
 		.epoch = s->epoch,
 		.slots = rnd(), .credit = rnd(), .ack = rnd(),
 	};
 	struct may may = {
+		.s = s,
+		.replay = s->rx_replay,
 		.seq = s->rx.next,
 		.open = krmsg_seqwin_open(&s->rx),
 		.credit = s->credit_in.granted - s->credit_in.used,
@@ -202,12 +281,19 @@ static u32 build(const struct session *s, u32 lane, bool greedy)
 	krmsg_frame_begin(&out, space.bytes, 4096);
 	if (lane == KRMSG_LANE_DATA) {
 		add_lane_hello(s);
+	} else if (s->state == KRMSG_S_RECOVERING) {
+		add_hello_again(s);
+		f.credit = raised(&s->credit, s->peer_credit);
 	} else if (!krmsg_state_live(s->state)) {
 		add_body(KRMSG_ITEM_HELLO, 0, rnd(), 0);
+	} else if (!rnd_below(s->fin_close ? 8 : 32)) {
+		add_body(KRMSG_ITEM_BYE, 0, 0, 0);
 	} else {
 		f.slots = raised(&s->slots, s->peer_slots);
 		f.credit = raised(&s->credit, s->peer_credit);
-		f.ack = s->tx.base + rnd_below(krmsg_seqwin_open(&s->tx) + 1);
+		f.ack = s->tx_replay.next;
+		if (!s->fin_close || rnd_below(2))
+			f.ack -= rnd_below(f.ack - s->tx.base + 1);
 		for (n = rnd_below(greedy ? 30 : 8); n; n--)
 			add_any(s, &may, f.ack);
 	}
@@ -226,7 +312,7 @@ static struct place places[2000];
 static u32 items_at[64], nr_items;
 
 /* How often each field was changed: of headers by the type of the first item,
- * of heads of items and of bodies by their own.
+ * or POSITION behind HELLO, of heads of items and of bodies by their own.
  */
 static u32 hits[3][KINDS][MAX_FIELDS];
 
@@ -245,6 +331,9 @@ static u32 find_places(u32 len)
 	const u8 *p = space.bytes;
 	u32 at, n, type = len > HDR ? p[HDR] : 0;
 
+	if (type == KRMSG_ITEM_HELLO &&
+	    len > HDR + krmsg_item_space(sizeof(struct krmsg_wire_hello)))
+		type = KRMSG_ITEM_POSITION;
 	nr_items = 0;
 	n = add_places(0, hdr_fields, 0, hits[0][type]);
 	for (at = HDR; at < len; at += ITEM + ALIGN(get(p + at + 2, 2), 8)) {
@@ -396,29 +485,81 @@ static void encodes_back(const u8 *bytes, u32 len)
 	free(back);
 }
 
-/* What happens here meanwhile: messages, slots and credit. */
+/* Messages go out, again or for the first time, and the peer reads some. */
+static void send_some(struct session *s)
+{
+	u32 n, seq;
+
+	for (n = rnd_below(12); n; n--) {
+		if (krmsg_replaying(&s->tx_replay, &s->tx)) {
+			krmsg_replay_step(&s->tx_replay, &s->tx);
+			seen.resent++;
+		} else if (!krmsg_seqwin_full(&s->tx) &&
+			   krmsg_spend(&s->credit, 1)) {
+			seq = s->tx.next % KRMSG_WINDOW;
+			s->done[seq / 64] &= ~(1ULL << (seq % 64));
+			krmsg_seqwin_push(&s->tx, s->tx.next);
+			s->tx_replay.next = s->tx.next;
+		}
+	}
+	n = s->tx_replay.next - s->tx.base;
+	if (n && !rnd_below(4))
+		krmsg_bit_set(s->done, s->tx.base + rnd_below(n));
+	krmsg_spend(&s->slots, rnd_below(3));
+}
+
+/*
+ * What is on the old link only is not read to its end: it can only be refused,
+ * and is offered again all the same.
+ */
+static bool still_to_come(const struct session *s, u32 seq)
+{
+	return krmsg_replaying(&s->rx_replay, &s->rx) &&
+	       (s32)(seq - s->rx_replay.next) >= 0 &&
+	       !krmsg_bit_test(s->rx_replay.skip, seq);
+}
+
+/* Reading goes on: a buffer is found, the last byte is there, its turn. */
+static void receive_some(struct session *s)
+{
+	u32 seq, open = krmsg_seqwin_open(&s->rx);
+	u8 *shape;
+
+	if (!open || !rnd_below(4))
+		return;
+	seq = s->rx.base + rnd_below(open);
+	shape = &s->shape[seq % KRMSG_WINDOW];
+	if (krmsg_seqwin_test(&s->rx, seq) || *shape == NOT_HERE)
+		return;
+	if (*shape == WAITING)
+		*shape = PULLING;
+	else if (*shape == PULLING && rnd_below(2) && !still_to_come(s, seq))
+		*shape = COMPLETE;
+	else
+		session_delivered(s, seq);
+}
+
+/* What happens here meanwhile: messages, slots, credit and links. */
 static void progress(struct session *s)
 {
 	u32 n;
 
+	/* an attempt may fail before it is greeted */
+	if (s->state == KRMSG_S_RECOVERING && !rnd_below(8))
+		session_dial(s);
 	if (!krmsg_state_live(s->state))
 		return;
-	for (n = rnd_below(12); n; n--)
-		if (!krmsg_seqwin_full(&s->tx) && krmsg_spend(&s->credit, 1))
-			krmsg_seqwin_push(&s->tx, s->tx.next);
-	krmsg_spend(&s->slots, rnd_below(3));
-	/* an offer that was read */
-	if (krmsg_seqwin_open(&s->rx) && rnd_below(4)) {
-		n = s->rx.base + rnd_below(krmsg_seqwin_open(&s->rx));
-		if (!krmsg_seqwin_test(&s->rx, n))
-			session_delivered(s, n);
-	}
+	send_some(s);
+	receive_some(s);
 	n = s->slots_in.capacity - (s->slots_in.granted - s->slots_in.used);
 	krmsg_grant_give(&s->slots_in, rnd_below(4) ? n : rnd_below(n + 1));
-	n = s->credit_in.capacity - (s->credit_in.granted - s->credit_in.used);
+	n = s->credit_in.capacity - s->held -
+	    (s->credit_in.granted - s->credit_in.used);
 	krmsg_grant_give(&s->credit_in, rnd_below(n + 1));
 	if (!rnd_below(200))
 		session_end(s, KRMSG_T_ABORT);
+	else if (s->recovers && !rnd_below(6))
+		session_break(s);
 }
 
 /* One frame, changed or not. Returns what became of it. */
@@ -482,6 +623,7 @@ TEST(a_million_changed_frames)
 	struct session s = { .state = KRMSG_S_CLOSED };
 
 	memset(hits, 0, sizeof(hits));
+	memset(&seen, 0, sizeof(seen));
 	while (n < want) {
 		if (krmsg_state_ending(s.state)) {
 			session_start(&s);
@@ -501,11 +643,47 @@ TEST(a_million_changed_frames)
 	       n, taken, right, sessions);
 	EXPECT_TRUE(taken > n / 20 && taken < n - n / 20,
 		    "both happen: %lu of %lu were taken", taken, n);
-	if (want >= 100000)
-		fields_were_changed();
+	printf("# %lu links broken, %lu resumed, %lu of them closing; %lu messages came again, %lu went; %lu said BYE, %lu of them in order\n",
+	       seen.breaks, seen.resumed, seen.closing, seen.again, seen.resent,
+	       seen.byes, seen.fins);
+	if (want < 100000)
+		return;
+	EXPECT_TRUE(seen.breaks > n / 100 && seen.resumed > n / 100,
+		    "links should break and come back");
+	EXPECT_TRUE(seen.closing && seen.again && seen.resent,
+		    "while closing, too, and with messages to be sent again");
+	EXPECT_TRUE(seen.byes > seen.fins, "BYE should be read");
+	/* that it comes in order is seldom */
+	EXPECT_TRUE(seen.fins || want < 500000, "and when all is said");
+	fields_were_changed();
 }
 
 /* Private data of connect requests and replies, field by field. */
+
+/* The user's bytes only come first, and only a notice has a reason. */
+static bool request_fits(const u8 *b)
+{
+	u64 lane = field(b, req_fields, "lane");
+	u64 reason = field(b, req_fields, "reason");
+
+	if (field(b, req_fields, "user_len") &&
+	    (lane || field(b, req_fields, "epoch")))
+		return false;
+	return lane == 2 ? reason >= 1 && reason <= 3 : !reason;
+}
+
+/* Make it so, one way or the other. */
+static void fit_request(u8 *p)
+{
+	if (rnd_below(2)) {
+		put(p + offsetof(struct krmsg_cm_req, lane), 1, 0);
+		put(p + offsetof(struct krmsg_cm_req, epoch), 4, 0);
+	} else {
+		put(p + offsetof(struct krmsg_cm_req, user_len), 1, 0);
+	}
+	put(p + offsetof(struct krmsg_cm_req, reason), 4,
+	    field(p, req_fields, "lane") == 2 ? 1 + rnd_below(3) : 0);
+}
 
 static void expect_cm(const u8 *bytes, u32 len, bool req)
 {
@@ -513,9 +691,11 @@ static void expect_cm(const u8 *bytes, u32 len, bool req)
 	u32 head = req ? sizeof(struct krmsg_cm_req) :
 			 sizeof(struct krmsg_cm_rep);
 	bool want = len >= head && in_range(bytes, f) &&
+		    (!req || request_fits(bytes)) &&
 		    field(bytes, f, "user_len") <= len - head;
 	u8 *p = malloc(len ? len : 1);
 	const u8 *user = NULL;
+	bool place, same;
 	struct krmsg_cm_req q;
 	struct krmsg_cm_rep r;
 	int got;
@@ -523,14 +703,15 @@ static void expect_cm(const u8 *bytes, u32 len, bool req)
 	memcpy(p, bytes, len);
 	got = req ? krmsg_cm_req_parse(p, len, &q, &user) :
 		    krmsg_cm_rep_parse(p, len, &r, &user);
+	place = user == p + head;
+	same = !got && !memcmp(req ? (void *)&q : (void *)&r, p, head);
+	free(p);
 	ASSERT_EQ(got, want ? 0 : -EPROTO, "%s of %u bytes",
 		  req ? "request" : "reply", len);
 	if (!got) {
-		ASSERT_TRUE(user == p + head, "place of the user's bytes");
-		ASSERT_TRUE(!memcmp(req ? (void *)&q : (void *)&r, p, head),
-			    "the copy");
+		ASSERT_TRUE(place, "place of the user's bytes");
+		ASSERT_TRUE(same, "the copy");
 	}
-	free(p);
 }
 
 TEST(changed_private_data)
@@ -550,6 +731,8 @@ TEST(changed_private_data)
 		for (k = 0; f[k].name; k++)
 			put(p + f[k].at, f[k].size, f[k].min + (rnd_below(2) ?
 			    rnd() % (f[k].max - f[k].min + !!~f[k].max) : 0));
+		if (req)
+			fit_request(p);
 		len = head + field(p, f, "user_len");
 		for (k = head; k < 200; k++)
 			p[k] = rnd();

@@ -96,6 +96,7 @@ static const struct krmsg_wire_hello hello = {
 	.delivered = LE32(0x21),
 	.lane_port = LE16(0x4b00),
 	.max_segs = LE16(16),
+	.features = LE32(KRMSG_HELLO_RECOVERS),
 };
 
 static const struct krmsg_wire_data data = {
@@ -143,6 +144,21 @@ static const struct krmsg_wire_lane_hello lane = {
 	.token = LE64(0x1817161514131211),
 };
 
+/* The sequences 0x23 and 0x26 came out of order, 0x24 is complete; others fill. */
+static const struct krmsg_wire_position position = {
+	.delivered = { LE64(0x0000004800000000), 0, 0, 0 },
+	.over = { LE64(0x0000001000000000), 0, 0, LE64(0x8000000000000000) },
+	.refused = {
+		{ LE64(0x0000000200000000), LE64(0x1), 0, 0 },
+		{ LE64(0x0000001000000000), 0, 0, LE64(0x0123456789abcdef) },
+		{ LE64(0x0000004000000000), 0, LE64(0x2), 0 },
+	},
+};
+
+static const struct krmsg_wire_bye bye = {
+	.reason = LE32(KRMSG_BYE_ABORTED),
+};
+
 static const struct krmsg_cm_req req = {
 	.magic = LE32(KRMSG_CM_MAGIC),
 	.version = KRMSG_WIRE_VERSION,
@@ -160,6 +176,25 @@ static const struct krmsg_cm_req req_lane = {
 	.token = LE64(0x1817161514131211),
 };
 
+static const struct krmsg_cm_req req_resume = {
+	.magic = LE32(KRMSG_CM_MAGIC),
+	.version = KRMSG_WIRE_VERSION,
+	.lane = KRMSG_LANE_MESSAGE,
+	.session = LE64(0x0807060504030201),
+	.epoch = LE32(2),
+	.token = LE64(0x1817161514131211),
+};
+
+static const struct krmsg_cm_req req_notice = {
+	.magic = LE32(KRMSG_CM_MAGIC),
+	.version = KRMSG_WIRE_VERSION,
+	.lane = KRMSG_LANE_NOTICE,
+	.session = LE64(0x0807060504030201),
+	.epoch = LE32(2),
+	.reason = LE32(KRMSG_BYE_FAULT),
+	.token = LE64(0x1817161514131211),
+};
+
 static const struct krmsg_cm_rep rep = {
 	.magic = LE32(KRMSG_CM_MAGIC),
 	.version = KRMSG_WIRE_VERSION,
@@ -171,6 +206,13 @@ static const struct krmsg_cm_rep rej = {
 	.version = KRMSG_WIRE_VERSION,
 	.code = LE32(77),
 	.reason = LE32(KRMSG_REJ_USER),
+};
+
+static const struct krmsg_cm_rep rej_over = {
+	.magic = LE32(KRMSG_CM_MAGIC),
+	.version = KRMSG_WIRE_VERSION,
+	.code = LE32(0x21),
+	.reason = LE32(KRMSG_REJ_OVER),
 };
 
 TEST(golden_structs)
@@ -185,6 +227,8 @@ TEST(golden_structs)
 	expect_bytes("wire_reject", &rejected, sizeof(rejected));
 	expect_bytes("wire_acks", &acks, sizeof(acks));
 	expect_bytes("wire_lane_hello", &lane, sizeof(lane));
+	expect_bytes("wire_position", &position, sizeof(position));
+	expect_bytes("wire_bye", &bye, sizeof(bye));
 	expect_bytes("cm_req", &req, sizeof(req));
 	expect_bytes("cm_rep", &rep, sizeof(rep));
 
@@ -265,6 +309,28 @@ TEST(golden_frames)
 	expect_frame("frame.lane_hello", &f);
 }
 
+/* What only later links, and sessions that may have them, need. */
+TEST(golden_frames_of_recovery)
+{
+	struct krmsg_frame f = {
+		.epoch = 2, .slots = 64, .credit = 0x2100, .ack = 0x21,
+	};
+
+	begin();
+	add(KRMSG_ITEM_HELLO, 0, 0, &hello, sizeof(hello));
+	add(KRMSG_ITEM_POSITION, 0, 0, &position, sizeof(position));
+	expect_frame("frame.hello_again", &f);
+
+	f = usual;
+	f.flags = KRMSG_FRAME_PING;
+	begin();
+	expect_frame("frame.ping", &f);
+
+	begin();
+	add(KRMSG_ITEM_BYE, 0, 0, &bye, sizeof(bye));
+	expect_frame("frame.bye", &usual);
+}
+
 static void expect_req(const char *name, const struct krmsg_cm_req *want,
 		       const char *text)
 {
@@ -303,8 +369,11 @@ TEST(golden_private_data)
 {
 	expect_req("cm.req", &req, "hello");
 	expect_req("cm.req_lane", &req_lane, "");
+	expect_req("cm.req_resume", &req_resume, "");
+	expect_req("cm.req_notice", &req_notice, "");
 	expect_rep("cm.rep", &rep, "yes");
 	expect_rep("cm.rej", &rej, "");
+	expect_rep("cm.rej_over", &rej_over, "");
 }
 
 /* What the protocol fixes in numbers. */
@@ -323,6 +392,13 @@ TEST(values)
 	EXPECT_EQ(KRMSG_REJ_SESSION, 4, "reason");
 	EXPECT_EQ(KRMSG_REJ_CLOSED, 5, "reason");
 	EXPECT_EQ(KRMSG_REJ_DEVICE, 6, "reason");
+	EXPECT_EQ(KRMSG_REJ_OVER, 7, "reason");
+	EXPECT_EQ(KRMSG_REJ_DIED, 8, "reason");
+	EXPECT_EQ(KRMSG_BYE_CLOSED, 1, "reason");
+	EXPECT_EQ(KRMSG_FRAME_ACK_NOW, 1, "flag of a frame");
+	EXPECT_EQ(KRMSG_FRAME_PING, 2, "flag of a frame");
+	EXPECT_EQ(KRMSG_HELLO_FEATURES, 1, "features");
+	EXPECT_EQ(KRMSG_WIRE_REASONS, KRMSG_WIRE_GONE, "words of a POSITION");
 	EXPECT_LE(sizeof(struct krmsg_cm_req) + KRMSG_PRIVATE_MAX, 56,
 		  "room in a connect request");
 	EXPECT_LE(sizeof(struct krmsg_cm_rep) + KRMSG_PRIVATE_MAX, 148,
@@ -453,8 +529,10 @@ static bool model_cm(const u8 *p, u32 len, bool is_req)
 	if (len < head || get(p, 4) != 0x67736d6b || p[4] != 1)
 		return false;
 	if (is_req)
-		return p[5] <= 1 && p[6] <= 24 && p[6] + head <= len &&
-		       !p[7] && !get(p + 20, 4);
+		return p[5] <= 2 && p[6] <= 24 && p[6] + head <= len && !p[7] &&
+		       (!p[6] || (!p[5] && !get(p + 16, 4))) &&
+		       (p[5] == 2 ? get(p + 20, 4) >= 1 && get(p + 20, 4) <= 3 :
+				    !get(p + 20, 4));
 	return p[5] <= 24 && p[5] + head <= len && !get(p + 6, 2);
 }
 
@@ -511,6 +589,31 @@ TEST(private_data_changed_and_cut)
 	}
 	EXPECT_EQ(krmsg_cm_req_parse(NULL, 56, &q, &user), -EPROTO, "NULL");
 	EXPECT_EQ(krmsg_cm_rep_parse(NULL, 196, &r, &user), -EPROTO, "NULL");
+}
+
+/* Lane, epoch, reason and the user's bytes hang on each other. */
+TEST(connect_requests_hang_together)
+{
+	static const u32 numbers[] = { 0, 1, 2, 3, 4, 255, 1u << 31, U32_MAX };
+	static const u8 lens[] = { 0, 1, 24, 25 };
+	u32 lane_nr, i, k, n;
+
+	memset(space.bytes, 0, 56);
+	memcpy(space.bytes, &req_lane, sizeof(req_lane));
+	for (lane_nr = 0; lane_nr < 5; lane_nr++) {
+		for (i = 0; i < ARRAY_SIZE(numbers); i++) {
+			for (k = 0; k < ARRAY_SIZE(numbers); k++) {
+				for (n = 0; n < ARRAY_SIZE(lens); n++) {
+					space.bytes[5] = lane_nr;
+					space.bytes[6] = lens[n];
+					put(space.bytes + 16, 4, numbers[i]);
+					put(space.bytes + 20, 4, numbers[k]);
+					parse_cm(space.bytes, 56, true,
+						 "a request");
+				}
+			}
+		}
+	}
 }
 
 /* The builder */
@@ -610,14 +713,14 @@ TEST(random_frames)
 
 	for (n = scaled(20000); n; n--) {
 		struct krmsg_frame f = {
-			.flags = rnd_below(2), .epoch = rnd(), .slots = rnd(),
+			.flags = rnd_below(4), .epoch = rnd(), .slots = rnd(),
 			.credit = rnd(), .ack = rnd(),
 		};
 
 		size = rnd_below(16) ? 512 : 64 + rnd_below(8000);
 		krmsg_frame_begin(&building, space.bytes, size);
 		for (i = rnd_below(20); i; i--) {
-			type = 1 + rnd_below(10);
+			type = 1 + rnd_below(LAST_TYPE);
 			body = kinds[type].body;
 			if (kinds[type].payload)
 				body += rnd_below(100);

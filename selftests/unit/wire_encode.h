@@ -17,6 +17,7 @@ static inline void encode_body(u8 *p, const struct krmsg_item *i)
 	struct krmsg_wire_seg *seg = (void *)p;
 	struct krmsg_wire_done *done = (void *)p;
 	struct krmsg_wire_reject *reject = (void *)p;
+	struct krmsg_wire_bye *bye = (void *)p;
 
 	switch (i->type) {
 	case KRMSG_ITEM_HELLO:
@@ -51,6 +52,12 @@ static inline void encode_body(u8 *p, const struct krmsg_item *i)
 	case KRMSG_ITEM_LANE_HELLO:
 		memcpy(p, i->lane, sizeof(*i->lane));
 		break;
+	case KRMSG_ITEM_POSITION:
+		memcpy(p, i->position, sizeof(*i->position));
+		break;
+	case KRMSG_ITEM_BYE:
+		bye->reason = cpu_to_le32(i->reason);
+		break;
 	}
 }
 
@@ -74,6 +81,10 @@ static inline int encoded_length(const struct krmsg_item *i)
 		return sizeof(struct krmsg_wire_acks);
 	case KRMSG_ITEM_LANE_HELLO:
 		return sizeof(struct krmsg_wire_lane_hello);
+	case KRMSG_ITEM_POSITION:
+		return sizeof(struct krmsg_wire_position);
+	case KRMSG_ITEM_BYE:
+		return sizeof(struct krmsg_wire_bye);
 	case KRMSG_ITEM_FIN:
 	case KRMSG_ITEM_LANE_REQUEST:
 		return 0;

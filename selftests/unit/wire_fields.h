@@ -34,7 +34,7 @@ struct field {
 static const struct field hdr_fields[] = {
 	FIELD(krmsg_frame_hdr, magic,	0, 2, 0x6d6b, 0x6d6b),
 	FIELD(krmsg_frame_hdr, version,	2, 1, 1, 1),
-	FIELD(krmsg_frame_hdr, flags,	3, 1, 0, 1),
+	FIELD(krmsg_frame_hdr, flags,	3, 1, 0, 3),
 	FIELD(krmsg_frame_hdr, length,	4, 2, 24, 65528),
 	FIELD(krmsg_frame_hdr, items,	6, 2, 0, MAX2),
 	FIELD(krmsg_frame_hdr, epoch,	8, 4, 0, MAX4),
@@ -46,7 +46,7 @@ static const struct field hdr_fields[] = {
 
 /* Which flags an item may have hangs on its type: see kinds[]. */
 static const struct field item_fields[] = {
-	FIELD(krmsg_item_hdr, type,	0, 1, 1, 10),
+	FIELD(krmsg_item_hdr, type,	0, 1, 1, 12),
 	FIELD(krmsg_item_hdr, flags,	1, 1, 0, MAX1),
 	FIELD(krmsg_item_hdr, length,	2, 2, 0, MAX2),
 	FIELD(krmsg_item_hdr, seq,	4, 4, 0, MAX4),
@@ -63,7 +63,7 @@ static const struct field hello_fields[] = {
 	FIELD(krmsg_wire_hello, delivered,	32, 4, 0, MAX4),
 	FIELD(krmsg_wire_hello, lane_port,	36, 2, 0, MAX2),
 	FIELD(krmsg_wire_hello, max_segs,	38, 2, 1, 0xffff),
-	FIELD(krmsg_wire_hello, features,	40, 4, 0, 0),
+	FIELD(krmsg_wire_hello, features,	40, 4, 0, 1),
 	FIELD(krmsg_wire_hello, reserved,	44, 4, 0, 0),
 	{ }
 };
@@ -118,15 +118,45 @@ static const struct field lane_fields[] = {
 	{ }
 };
 
+static const struct field position_fields[] = {
+	FIELD(krmsg_wire_position, delivered[0],	0, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, delivered[1],	8, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, delivered[2],	16, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, delivered[3],	24, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, over[0],	32, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, over[1],	40, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, over[2],	48, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, over[3],	56, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[0][0],	64, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[0][1],	72, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[0][2],	80, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[0][3],	88, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[1][0],	96, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[1][1],	104, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[1][2],	112, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[1][3],	120, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[2][0],	128, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[2][1],	136, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[2][2],	144, 8, 0, MAX8),
+	FIELD(krmsg_wire_position, refused[2][3],	152, 8, 0, MAX8),
+	{ }
+};
+
+static const struct field bye_fields[] = {
+	FIELD(krmsg_wire_bye, reason,	0, 4, 1, 3),
+	FIELD(krmsg_wire_bye, reserved,	4, 4, 0, 0),
+	{ }
+};
+
 static const struct field req_fields[] = {
 	FIELD(krmsg_cm_req, magic,	0, 4, 0x67736d6b, 0x67736d6b),
 	FIELD(krmsg_cm_req, version,	4, 1, 1, 1),
-	FIELD(krmsg_cm_req, lane,	5, 1, 0, 1),
+	FIELD(krmsg_cm_req, lane,	5, 1, 0, 2),
 	FIELD(krmsg_cm_req, user_len,	6, 1, 0, 24),
 	FIELD(krmsg_cm_req, reserved,	7, 1, 0, 0),
 	FIELD(krmsg_cm_req, session,	8, 8, 0, MAX8),
 	FIELD(krmsg_cm_req, epoch,	16, 4, 0, MAX4),
-	FIELD(krmsg_cm_req, reserved2,	20, 4, 0, 0),
+	FIELD(krmsg_cm_req, reason,	20, 4, 0, 3),
 	FIELD(krmsg_cm_req, token,	24, 8, 0, MAX8),
 	{ }
 };
@@ -143,7 +173,7 @@ static const struct field rep_fields[] = {
 
 static const struct field no_fields[] = { { } };
 
-#define MAX_FIELDS	12	/* of one struct, with the end */
+#define MAX_FIELDS	21	/* of one struct, with the end */
 
 /* Every struct of the wire. */
 #define WIRE_STRUCT(s, f)	{ #s, sizeof(struct s), f }
@@ -162,6 +192,8 @@ static const struct wire_struct {
 	WIRE_STRUCT(krmsg_wire_reject, reject_fields),
 	WIRE_STRUCT(krmsg_wire_acks, acks_fields),
 	WIRE_STRUCT(krmsg_wire_lane_hello, lane_fields),
+	WIRE_STRUCT(krmsg_wire_position, position_fields),
+	WIRE_STRUCT(krmsg_wire_bye, bye_fields),
 	WIRE_STRUCT(krmsg_cm_req, req_fields),
 	WIRE_STRUCT(krmsg_cm_rep, rep_fields),
 };
@@ -183,9 +215,12 @@ static const struct kind {
 	[8]  = { no_fields, 0, 2, false },
 	[9]  = { no_fields, 0, 0, false },
 	[10] = { lane_fields, 16, 0, false },
+	[11] = { position_fields, 160, 0, false },
+	[12] = { bye_fields, 8, 0, false },
 };
 
 #define KINDS	ARRAY_SIZE(kinds)
+#define LAST_TYPE	((u32)ARRAY_SIZE(kinds) - 1)
 
 /* Little-endian numbers at any place. */
 static inline u64 get(const u8 *p, u32 size)

@@ -147,9 +147,17 @@ static void compare_item(const u8 *p, const struct krmsg_item *item)
 	case KRMSG_ITEM_LANE_HELLO:
 		ASSERT_TRUE((const u8 *)item->lane == b, "lane");
 		break;
+	case KRMSG_ITEM_POSITION:
+		ASSERT_TRUE((const u8 *)item->position == b, "position");
+		break;
+	case KRMSG_ITEM_BYE:
+		SAME(item->reason, bye_fields, "reason");
+		break;
 	}
 	if (item->type != KRMSG_ITEM_DATA)
 		ASSERT_TRUE(!item->payload, "only DATA has a payload");
+	if (item->type != KRMSG_ITEM_POSITION)
+		ASSERT_TRUE(!item->position, "only POSITION has one");
 }
 
 /*

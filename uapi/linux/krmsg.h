@@ -28,7 +28,8 @@
  *  ENOENT      the id names nothing (never existed, or is gone)
  *  EBADF       target_fd is not an open krmsg device
  *  EACCES      mmap() of the rings with PROT_EXEC
- *  EPERM       the caller is not the process that opened the device
+ *  EPERM       the caller is not the process that opened the device; INJECT
+ *              without CAP_SYS_ADMIN or without the module parameter
  *  ENOMEM      kernel memory is short, or RLIMIT_MEMLOCK would be exceeded
  *  ENOSPC      the completion ring has no room left to reserve, or an id table
  *              or a device limit is full
@@ -55,7 +56,8 @@
  *  -EAGAIN       too many connect requests wait at the peer: try again
  *  -ENOSPC       the peer has no room for one more endpoint
  *  -ENOMEM       memory was short when a connection was made
- *  -ETIMEDOUT    the peer did not answer in time
+ *  -ETIMEDOUT    the peer did not answer in time, or the link did not come back
+ *                within recovery_ms
  *  -EPROTO       the peer broke the protocol
  *  -EIO          the device failed; the event record has its status
  *  -ENODEV       the device was removed
@@ -81,6 +83,7 @@
 #define KRMSG_IOC_COUNTERS	_IO(KRMSG_IOC_MAGIC, 0x04)
 #define KRMSG_IOC_DEVICE	_IO(KRMSG_IOC_MAGIC, 0x05)
 #define KRMSG_IOC_END		_IO(KRMSG_IOC_MAGIC, 0x06)
+#define KRMSG_IOC_INJECT	_IO(KRMSG_IOC_MAGIC, 0x07)
 #define KRMSG_IOC_REGISTER	_IO(KRMSG_IOC_MAGIC, 0x10)
 #define KRMSG_IOC_RELEASE	_IO(KRMSG_IOC_MAGIC, 0x11)
 #define KRMSG_IOC_POOL		_IO(KRMSG_IOC_MAGIC, 0x12)
@@ -119,6 +122,7 @@ struct krmsg_addr {
 #define KRMSG_FEAT_ANNOUNCE	(1ULL << 2)
 #define KRMSG_FEAT_POOL		(1ULL << 3)
 #define KRMSG_FEAT_CANCEL	(1ULL << 4)
+#define KRMSG_FEAT_RECOVERY	(1ULL << 5)	/* sessions outlive their QPs */
 
 /**
  * struct krmsg_query - KRMSG_IOC_QUERY: what this module offers
@@ -369,6 +373,14 @@ struct krmsg_rec {
 #define KRMSG_EV_PEER_FIN	(1U << 2) /* the peer sends nothing more */
 #define KRMSG_EV_WRITABLE	(1U << 3) /* as asked by KRMSG_OP_WRITABLE */
 #define KRMSG_EV_NO_BUFFER	(1U << 4) /* a message waits for a RECV */
+#define KRMSG_EV_RECOVERING	(1U << 5) /* the link broke; see below */
+
+/*
+ * KRMSG_EV_RECOVERING tells that an endpoint's link is broken and krmsg makes
+ * it anew; KRMSG_EV_OPEN follows when that is done, in the same record if it was
+ * done before the process looked. Nothing is lost and nothing comes twice, so
+ * that a process may ignore both.
+ */
 
 /* Stages at which something fails. */
 #define KRMSG_STAGE_NONE	0
@@ -383,11 +395,13 @@ struct krmsg_rec {
 #define KRMSG_STAGE_CLOSE	9	/* the end of the session */
 #define KRMSG_STAGE_DEVICE	10	/* the device itself */
 #define KRMSG_STAGE_RING	11	/* the rings of the process */
+#define KRMSG_STAGE_RECOVER	12	/* making a broken link anew */
 
 /**
  * struct krmsg_event - payload of a KRMSG_REC_EVENT
  * @events: KRMSG_EV_... bits, as in the record's tag
- * @error: CLOSED: 0 after an orderly close, else a negative errno
+ * @error: CLOSED: 0 after an orderly close, else a negative errno; RECOVERING:
+ *	what broke the link
  * @stage: KRMSG_STAGE_...
  * @wc_status: status of the failed work completion (enum ib_wc_status), or 0
  * @vendor_err: vendor error of that work completion, or 0
@@ -515,6 +529,11 @@ struct krmsg_last_error {
  * @out_endpoints: endpoints now
  * @out_regions: regions now
  * @out_requests: requests in flight now
+ * @out_recoveries: times a link broke and was to be made anew
+ * @out_recovered: times that was done
+ * @out_recovery_ns: time from a break until it was done, in all
+ * @out_replayed: messages sent again because of that
+ * @out_heartbeats: frames sent only to see whether the peer is there
  */
 struct krmsg_counters {
 	__u32 size;
@@ -546,6 +565,46 @@ struct krmsg_counters {
 	__u64 out_endpoints;
 	__u64 out_regions;
 	__u64 out_requests;
+	__u64 out_recoveries;
+	__u64 out_recovered;
+	__u64 out_recovery_ns;
+	__u64 out_replayed;
+	__u64 out_heartbeats;
+};
+
+/* Lanes, for KRMSG_IOC_INJECT. */
+#define KRMSG_LANE_ANY		0
+#define KRMSG_LANE_MSG		1	/* messages and control */
+#define KRMSG_LANE_BULK		2	/* large messages */
+
+/**
+ * struct krmsg_inject - KRMSG_IOC_INJECT: break a queue pair, for tests
+ * @size: sizeof(struct krmsg_inject)
+ * @flags: 0
+ * @pid: only endpoints of this process; 0: of any
+ * @endpoint: only this id; 0: any
+ * @lane: KRMSG_LANE_..., of those that the endpoint has
+ * @out_pid: process of the endpoint that was hit
+ * @out_endpoint: its id
+ * @out_lane: KRMSG_LANE_MSG or KRMSG_LANE_BULK
+ * @out_state: KRMSG_EPS_... before the hit
+ * @out_reserved: 0
+ *
+ * Moves the queue pair of an endpoint to the error state, as a failing link
+ * would. Where several fit, one is taken at random. Needs CAP_SYS_ADMIN and the
+ * module parameter inject=1; ENOENT when there is no such queue pair.
+ */
+struct krmsg_inject {
+	__u32 size;
+	__u32 flags;
+	__u32 pid;
+	__u32 endpoint;
+	__u32 lane;
+	__u32 out_pid;
+	__u32 out_endpoint;
+	__u32 out_lane;
+	__u32 out_state;
+	__u32 out_reserved;
 };
 
 /**
@@ -665,6 +724,7 @@ struct krmsg_pool {
 /* Flags of struct krmsg_ep_config. */
 #define KRMSG_EPF_ANNOUNCE	(1U << 0) /* announce large messages */
 #define KRMSG_EPF_EAGER_LIMIT	(1U << 1) /* eager_limit counts */
+#define KRMSG_EPF_NO_RECOVERY	(1U << 2) /* a broken link ends the endpoint */
 
 /**
  * struct krmsg_ep_config - how an endpoint shall be; 0 takes the default
@@ -678,7 +738,15 @@ struct krmsg_pool {
  * @max_sends: messages queued or in flight at most
  * @connect_ms: time to connect in milliseconds
  * @linger_ms: time that close leaves to queued messages
+ * @heartbeat_ms: a link on which nothing came for so long is tried with a frame
+ *	that the peer's kernel answers; KRMSG_MS_OFF: never
+ * @peer_ms: a link on which nothing came for so long is broken; at least twice
+ *	heartbeat_ms; KRMSG_MS_OFF: however long
+ * @recovery_ms: time without a link after which the endpoint ends; both sides
+ *	keep their own
  * @reserved: 0
+ *
+ * A session recovers when neither side has set KRMSG_EPF_NO_RECOVERY.
  */
 struct krmsg_ep_config {
 	__u64 user_data;
@@ -690,8 +758,13 @@ struct krmsg_ep_config {
 	__u32 max_sends;
 	__u32 connect_ms;
 	__u32 linger_ms;
-	__u64 reserved[2];
+	__u32 heartbeat_ms;
+	__u32 peer_ms;
+	__u32 recovery_ms;
+	__u32 reserved;
 };
+
+#define KRMSG_MS_OFF		0xffffffffU	/* for heartbeat_ms and peer_ms */
 
 /**
  * struct krmsg_listen - KRMSG_IOC_LISTEN: take connect requests
@@ -816,7 +889,7 @@ struct krmsg_close {
 #define KRMSG_EPS_CLOSING	5	/* queued messages, then FIN */
 #define KRMSG_EPS_DRAINING	6	/* QPs are in error and drained */
 #define KRMSG_EPS_CLOSED	7
-#define KRMSG_EPS_RECOVERING	8
+#define KRMSG_EPS_RECOVERING	8	/* the link is being made anew */
 
 /**
  * struct krmsg_endpoint_info - KRMSG_IOC_ENDPOINT: how an endpoint is
@@ -826,7 +899,7 @@ struct krmsg_close {
  * @out_state: KRMSG_EPS_...
  * @out_local: local address
  * @out_peer: the peer's address
- * @out_epoch: connections this session has had, less one
+ * @out_epoch: times this session's link has been made anew
  * @out_qp_message: QP number of the message lane, 0 before there is one
  * @out_qp_data: QP number of the data lane, 0 before there is one
  * @out_path_mtu: bytes

@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Recovery: a session whose link is broken gets another one.
+ *
+ *	UP --break--> BROKEN --drained--> DOWN --dial, accept--> DIALING --HELLO--> UP
+ *	                 ^                                          |
+ *	                 `------------------- failed ---------------'
+ *
+ * All steps that sleep are done by one work item, so that they never overlap.
+ * The side that connected first connects again; the other one waits for it.
+ * Documentation/reliability.rst tells what is promised.
+ */
+#include <linux/random.h>
+
+#include "verbs.h"
+
+#define CULPRITS	5	/* breaks in a row that no link is to blame for */
+#define ATTEMPT_MS	2000	/* the first attempt; then longer ones */
+#define BACKOFF_MS	10	/* before the second; then longer */
+#define BACKOFF_MAX_MS	1000
+
+/* Do the next step after a while, but do not miss when to give up. */
+static void kick(struct krmsg_ep *ep, unsigned long delay)
+{
+	unsigned long now = jiffies;
+
+	if (time_before(now, ep->rec.give_up))
+		delay = min(delay, ep->rec.give_up - now);
+	krmsg_ep_get(ep);
+	if (mod_delayed_work(krmsg_ep_wq, &ep->rec.work, delay))
+		krmsg_ep_put(ep);
+}
+
+/* Not at once, and not all at the same moment. */
+static unsigned long backoff(const struct krmsg_ep *ep)
+{
+	u32 ms = BACKOFF_MS << min(ep->rec.tries, 7U);
+
+	if (!ep->rec.tries)
+		return 0;
+	ms = min_t(u32, ms, BACKOFF_MAX_MS);
+	return msecs_to_jiffies(ms / 2 + get_random_u32() % ms);
+}
+
+static unsigned long attempt_time(const struct krmsg_ep *ep)
+{
+	return msecs_to_jiffies(ATTEMPT_MS << min(ep->rec.tries, 2U));
+}
+
+/* Is the error one that a new link could not help against? */
+static bool is_final(s32 error, u32 stage, const struct ib_wc *wc)
+{
+	return (error == -ENODEV && stage == KRMSG_STAGE_DEVICE) ||
+	       (error == -EPROTO && !wc);
+}
+
+/* Has the link itself failed? */
+static bool is_link(s32 error, u32 stage, const struct ib_wc *wc)
+{
+	if (stage == KRMSG_STAGE_TRANSFER && !wc)
+		return error == -ECONNRESET || error == -ETIMEDOUT;
+	if (!wc)
+		return false;
+	switch (wc->status) {
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RNR_RETRY_EXC_ERR:
+	case IB_WC_RESP_TIMEOUT_ERR:
+	case IB_WC_REM_ABORT_ERR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A key that the peer has killed, a data lane that cannot be connected: a new
+ * link may help, but not for ever. What gets messages through is forgiven.
+ */
+static bool too_often(struct krmsg_ep *ep)
+{
+	struct krmsg_recovery *rec = &ep->rec;
+	u32 mark = ep->tx.base + ep->rx.base;
+
+	if (mark != rec->mark)
+		rec->culprits = 0;
+	rec->mark = mark;
+	return ++rec->culprits > CULPRITS;
+}
+
+/*
+ * Was the link good for anything? One over which something went, or that held
+ * for a while. For others the time goes on, and so do the pauses between
+ * attempts: a peer that only says HELLO cannot keep us busy for ever.
+ */
+static bool was_good(struct krmsg_ep *ep)
+{
+	struct krmsg_recovery *rec = &ep->rec;
+	u32 moved = ep->tx.base + ep->rx.base;
+	bool good = !rec->resumed || moved != rec->moved ||
+		    time_after_eq(jiffies, rec->up_at +
+				  msecs_to_jiffies(ATTEMPT_MS));
+
+	rec->moved = moved;
+	return good;
+}
+
+static void break_link(struct krmsg_ep *ep, s32 error, u32 stage,
+		       const struct ib_wc *wc)
+{
+	struct krmsg_recovery *rec = &ep->rec;
+	bool closing = ep->state == KRMSG_S_CLOSING;
+
+	if (!krmsg_ep_trigger(ep, KRMSG_T_BREAK))
+		return;
+	rec->why = (struct krmsg_why) {
+		.error = error,
+		.stage = stage,
+		.wc_status = wc ? wc->status : 0,
+		.vendor_err = wc ? wc->vendor_err : 0,
+	};
+	rec->link = KRMSG_LINK_BROKEN;
+	rec->close = closing;
+	rec->began = ktime_get_ns();
+	if (was_good(ep)) {
+		rec->tries = 0;
+		rec->give_up = jiffies + msecs_to_jiffies(ep->cfg.recovery_ms);
+	}
+	ep->msg.ready = false;
+	ep->data.ready = false;
+	ep->stats.recoveries++;
+	pr_debug("krmsg: endpoint %x: link broken: stage %u error %d wc %u\n",
+		 ep->obj.id, stage, error, rec->why.wc_status);
+	krmsg_ep_event(ep, KRMSG_EV_RECOVERING);
+	kick(ep, 0);
+}
+
+/* An attempt to make a link has failed. */
+static void attempt_failed(struct krmsg_ep *ep)
+{
+	if (ep->state != KRMSG_S_RECOVERING ||
+	    ep->rec.link != KRMSG_LINK_DIALING)
+		return;
+	ep->rec.link = KRMSG_LINK_BROKEN;
+	ep->msg.ready = false;
+	ep->data.ready = false;
+	kick(ep, 0);
+}
+
+/**
+ * krmsg_recover_fault() - can an endpoint outlive what has happened?
+ * @ep: the endpoint, locked
+ * @error: negative errno
+ * @stage: KRMSG_STAGE_...
+ * @wc: the completion that tells it, or NULL
+ *
+ * Return: true when it does, and all is under way; false when it ends.
+ */
+bool krmsg_recover_fault(struct krmsg_ep *ep, s32 error, u32 stage,
+			 const struct ib_wc *wc)
+{
+	if (!ep->rec.on || is_final(error, stage, wc))
+		return false;
+	if (ep->state == KRMSG_S_RECOVERING) {
+		/* in the other states of the link it is old news */
+		attempt_failed(ep);
+		return true;
+	}
+	if (!krmsg_state_live(ep->state))
+		return false;
+	if (!is_link(error, stage, wc) && too_often(ep))
+		return false;
+	break_link(ep, error, stage, wc);
+	return true;
+}
+
+/**
+ * krmsg_recover_flushed() - work requests come back flushed
+ * @ep: the endpoint, locked
+ *
+ * Return: true when the endpoint recovers from that.
+ */
+bool krmsg_recover_flushed(struct krmsg_ep *ep)
+{
+	if (!ep->rec.on)
+		return false;
+	if (ep->state == KRMSG_S_RECOVERING)
+		attempt_failed(ep);
+	else if (krmsg_ep_said_all(ep))
+		krmsg_ep_trigger(ep, KRMSG_T_FINS);
+	else if (krmsg_state_live(ep->state))
+		break_link(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
+	return true;
+}
+
+/**
+ * krmsg_recover_up() - both sides have stated their positions on a new link
+ * @ep: the endpoint, locked and recovering
+ */
+void krmsg_recover_up(struct krmsg_ep *ep)
+{
+	struct krmsg_recovery *rec = &ep->rec;
+
+	if (!krmsg_ep_trigger(ep, KRMSG_T_RESUME))
+		return;
+	rec->link = KRMSG_LINK_UP;
+	rec->up_at = jiffies;
+	rec->resumed++;
+	ep->stats.recovered++;
+	ep->stats.recovery_ns += ktime_get_ns() - rec->began;
+	krmsg_ep_event(ep, KRMSG_EV_OPEN);
+	if (rec->close)
+		krmsg_ep_trigger(ep, KRMSG_T_CLOSE);
+	krmsg_ep_dirty(ep);
+}
+
+/**
+ * krmsg_recover_request() - the peer wants a new link for a session
+ * @ep: the endpoint, which did not connect first; ep->mutex is held
+ * @id: id of the request; its handler is held
+ * @epoch: what the peer says that the link's epoch is
+ * @params: what it asks for
+ *
+ * The higher epoch wins: a link that we thought was up is broken by it, and so
+ * is an attempt under way. The request waits until all that is drained.
+ *
+ * Return: 0 when the id is ours now; -ESTALE; -ENOMEM.
+ */
+int krmsg_recover_request(struct krmsg_ep *ep, struct rdma_cm_id *id, u32 epoch,
+			  const struct rdma_conn_param *params)
+{
+	struct krmsg_cm_grave *grave = krmsg_cm_grave_alloc(), *old;
+	struct krmsg_recovery *rec = &ep->rec;
+	struct rdma_cm_id *old_id;
+	bool live;
+
+	if (!grave)
+		return -ENOMEM;
+	krmsg_lock(ep->ctx);
+	live = krmsg_state_live(ep->state);
+	if (ep->torn || ep->active || !rec->on || id->device != ep->dev->ib ||
+	    !(live || ep->state == KRMSG_S_RECOVERING) ||
+	    (s32)(epoch - ep->epoch) <= 0 ||
+	    (rec->request && (s32)(epoch - rec->epoch) <= 0)) {
+		krmsg_unlock(ep->ctx);
+		kfree(grave);
+		return -ESTALE;
+	}
+	old = rec->grave;
+	old_id = rec->request;
+	rec->request = id;
+	rec->grave = grave;
+	rec->epoch = epoch;
+	rec->params = *params;
+	rec->params.private_data = NULL;
+	id->context = &rec->kind;
+	/* what the peer has said last may still be in the queue */
+	if (live) {
+		krmsg_devcqs_empty(ep->ctx);
+		if (krmsg_state_live(ep->state))
+			break_link(ep, -ECONNRESET, KRMSG_STAGE_TRANSFER, NULL);
+	} else {
+		attempt_failed(ep);
+		kick(ep, 0);
+	}
+	krmsg_unlock(ep->ctx);
+	if (old_id)
+		krmsg_cm_bury(old, old_id, ep);
+	return 0;
+}
+
+/* Free what a broken link has left. False when the end does that. */
+static bool drop_lanes(struct krmsg_ep *ep)
+{
+	struct krmsg_cm_grave *msg, *data;
+	struct rdma_cm_id *msg_id, *data_id;
+	bool mine;
+
+	/* dead keys first: what is over from here on goes back to its owner */
+	krmsg_offer_dereg(ep);
+	krmsg_lock(ep->ctx);
+	mine = ep->state == KRMSG_S_RECOVERING;
+	if (mine && krmsg_ep_said_all(ep)) {
+		krmsg_ep_trigger(ep, KRMSG_T_FINS);
+		mine = false;
+	}
+	if (mine) {
+		krmsg_position_reset(ep);
+		msg_id = ep->msg.id;
+		data_id = ep->data.id;
+		msg = krmsg_lane_detach(&ep->msg);
+		data = krmsg_lane_detach(&ep->data);
+	}
+	krmsg_unlock(ep->ctx);
+	if (!mine)
+		return false;
+	krmsg_offer_exit(ep);
+	krmsg_pull_exit(ep);
+	krmsg_lane_reset(&ep->data);
+	krmsg_lane_reset(&ep->msg);
+	if (data_id)
+		krmsg_cm_bury(data, data_id, ep);
+	if (msg_id)
+		krmsg_cm_bury(msg, msg_id, ep);
+	return true;
+}
+
+/* BROKEN: drain, and only then state a position. */
+static void tear(struct krmsg_ep *ep)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+	bool mine = false;
+
+	mutex_lock(&ep->mutex);
+	if (!ep->torn)
+		krmsg_lanes_stop(ep);
+	mutex_unlock(&ep->mutex);
+	mutex_lock(&ctx->mutex);
+	mutex_lock(&ep->mutex);
+	if (!ep->torn)
+		mine = drop_lanes(ep);
+	mutex_unlock(&ep->mutex);
+	mutex_unlock(&ctx->mutex);
+	if (!mine)
+		return;
+	krmsg_lock(ctx);
+	if (ep->state == KRMSG_S_RECOVERING) {
+		ep->rec.link = KRMSG_LINK_DOWN;
+		kick(ep, ep->active ? backoff(ep) : 0);
+	}
+	krmsg_unlock(ctx);
+}
+
+/**
+ * krmsg_recover_reason() - why an endpoint does not take a new link now
+ * @ep: the endpoint
+ *
+ * Return: KRMSG_REJ_...; what goes with KRMSG_REJ_OVER is rx.base.
+ */
+u32 krmsg_recover_reason(struct krmsg_ep *ep)
+{
+	u32 reason = KRMSG_REJ_DEVICE;
+
+	krmsg_lock(ep->ctx);
+	if (krmsg_state_ending(ep->state))
+		reason = ep->why.error ? KRMSG_REJ_DIED : KRMSG_REJ_OVER;
+	krmsg_unlock(ep->ctx);
+	return reason;
+}
+
+static bool begin_attempt(struct krmsg_ep *ep, u32 epoch)
+{
+	bool ok;
+
+	krmsg_lock(ep->ctx);
+	/* a request that came since is of a later epoch */
+	ok = !ep->torn && ep->state == KRMSG_S_RECOVERING &&
+	     ep->rec.link == KRMSG_LINK_DOWN && !ep->rec.request;
+	if (ok) {
+		ep->rec.link = KRMSG_LINK_DIALING;
+		ep->rec.tries++;
+		ep->epoch = epoch;
+		kick(ep, attempt_time(ep));
+	}
+	krmsg_unlock(ep->ctx);
+	return ok;
+}
+
+static void end_attempt(struct krmsg_ep *ep, int err)
+{
+	if (!err)
+		return;
+	krmsg_lock(ep->ctx);
+	attempt_failed(ep);
+	krmsg_unlock(ep->ctx);
+}
+
+/* DOWN, on the side that connects. */
+static void dial(struct krmsg_ep *ep)
+{
+	struct krmsg_addr dst = ep->dst;
+	int err = 0;
+
+	mutex_lock(&ep->mutex);
+	dst.port = ep->peer_lane_port;
+	/* 0 is the first link of a session */
+	if (begin_attempt(ep, ep->epoch + 1 ?: 1))
+		err = krmsg_cm_dial(&ep->msg, ep->net, &dst, &ep->src);
+	mutex_unlock(&ep->mutex);
+	end_attempt(ep, err);
+}
+
+/* Make the lane that a waiting request is for. ctx->mutex, ep->mutex. */
+static int accept_locked(struct krmsg_ep *ep, struct rdma_cm_id *id,
+			 struct krmsg_cm_grave *grave,
+			 const struct rdma_conn_param *params)
+{
+	int err;
+
+	krmsg_lock(ep->ctx);
+	ep->msg.id = id;
+	ep->msg.grave = grave;
+	krmsg_unlock(ep->ctx);
+	id->context = &ep->msg.kind;
+	err = krmsg_lane_create(&ep->msg);
+	if (!err)
+		err = krmsg_cm_accept(&ep->msg, params, NULL, 0);
+	return err;
+}
+
+/* DOWN, on the side that waits, when a request is there. */
+static void accept(struct krmsg_ep *ep)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+	struct rdma_conn_param params;
+	struct krmsg_cm_grave *grave;
+	struct rdma_cm_id *id;
+	bool taken;
+	int err = 0;
+	u32 epoch;
+
+	krmsg_lock(ctx);
+	id = ep->rec.request;
+	grave = ep->rec.grave;
+	epoch = ep->rec.epoch;
+	params = ep->rec.params;
+	ep->rec.request = NULL;
+	ep->rec.grave = NULL;
+	krmsg_unlock(ctx);
+	if (!id)
+		return;
+	rdma_lock_handler(id);
+	mutex_lock(&ctx->mutex);
+	mutex_lock(&ep->mutex);
+	taken = begin_attempt(ep, epoch);
+	if (taken)
+		err = accept_locked(ep, id, grave, &params);
+	mutex_unlock(&ep->mutex);
+	mutex_unlock(&ctx->mutex);
+	rdma_unlock_handler(id);
+	end_attempt(ep, err);
+	if (taken)
+		return;
+	krmsg_cm_reject(id, krmsg_recover_reason(ep), ep->rx.base, NULL, 0);
+	krmsg_cm_bury(grave, id, ep);
+	krmsg_lock(ctx);
+	if (ep->state == KRMSG_S_RECOVERING)
+		kick(ep, 0);
+	krmsg_unlock(ctx);
+}
+
+enum step {
+	STEP_NONE,
+	STEP_TEAR,
+	STEP_DIAL,
+	STEP_ACCEPT,
+};
+
+/* What is to be done now? Under ctx->lock. */
+static enum step next_step(struct krmsg_ep *ep)
+{
+	struct krmsg_recovery *rec = &ep->rec;
+
+	if (ep->state != KRMSG_S_RECOVERING)
+		return STEP_NONE;
+	if (time_after_eq(jiffies, rec->give_up)) {
+		krmsg_ep_end_fault(ep, -ETIMEDOUT, KRMSG_STAGE_RECOVER, NULL);
+		return STEP_NONE;
+	}
+	switch (rec->link) {
+	case KRMSG_LINK_DIALING:
+		/* it has taken as long as it may */
+		rec->link = KRMSG_LINK_BROKEN;
+		ep->msg.ready = false;
+		return STEP_TEAR;
+	case KRMSG_LINK_BROKEN:
+		return STEP_TEAR;
+	case KRMSG_LINK_DOWN:
+		if (ep->active)
+			return STEP_DIAL;
+		if (rec->request)
+			return STEP_ACCEPT;
+		kick(ep, rec->give_up - jiffies);
+		return STEP_NONE;
+	default:
+		return STEP_NONE;
+	}
+}
+
+static void recover_work(struct work_struct *work)
+{
+	struct krmsg_ep *ep = container_of(to_delayed_work(work),
+					   struct krmsg_ep, rec.work);
+	enum step step;
+
+	krmsg_lock(ep->ctx);
+	step = next_step(ep);
+	krmsg_unlock(ep->ctx);
+	switch (step) {
+	case STEP_TEAR:
+		tear(ep);
+		break;
+	case STEP_DIAL:
+		dial(ep);
+		break;
+	case STEP_ACCEPT:
+		accept(ep);
+		break;
+	case STEP_NONE:
+		break;
+	}
+	krmsg_ep_put(ep);
+}
+
+/**
+ * krmsg_recover_init() - make a new endpoint able to recover
+ * @ep: the endpoint
+ */
+void krmsg_recover_init(struct krmsg_ep *ep)
+{
+	ep->rec.kind = KRMSG_CM_PENDING;
+	INIT_DELAYED_WORK(&ep->rec.work, recover_work);
+}
+
+/**
+ * krmsg_recover_exit() - an endpoint ends and does not recover any more
+ * @ep: the endpoint; ep->torn is set. Sleeps.
+ */
+void krmsg_recover_exit(struct krmsg_ep *ep)
+{
+	struct krmsg_cm_grave *grave;
+	struct rdma_cm_id *id;
+
+	if (cancel_delayed_work_sync(&ep->rec.work))
+		krmsg_ep_put(ep);
+	krmsg_lock(ep->ctx);
+	id = ep->rec.request;
+	grave = ep->rec.grave;
+	ep->rec.request = NULL;
+	ep->rec.grave = NULL;
+	krmsg_unlock(ep->ctx);
+	if (!id)
+		return;
+	krmsg_cm_reject(id, krmsg_recover_reason(ep), ep->rx.base, NULL, 0);
+	krmsg_cm_bury(grave, id, ep);
+}
