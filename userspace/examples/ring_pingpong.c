@@ -29,7 +29,11 @@ static void check(int rc)
 		errx(1, "%s", krmsg_error(k));
 }
 
-/* An event tells of the connection: it has come up, or gone. */
+/*
+ * An event tells of the connection: it has come up, or gone. When its link
+ * breaks (KRMSG_EV_RECOVERING) krmsg makes it anew and says OPEN again; nothing
+ * is lost, so there is nothing to do.
+ */
 static void event(const struct krmsg_event *e)
 {
 	char text[512];
@@ -40,7 +44,7 @@ static void event(const struct krmsg_event *e)
 		is_closed = true;
 	if (e->events & (KRMSG_EV_CLOSED | KRMSG_EV_PEER_FIN))
 		is_over = true;
-	if (e->error)
+	if (is_closed && e->error)
 		errx(1, "%s", krmsg_event_text(e, text, sizeof(text)));
 }
 

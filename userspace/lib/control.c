@@ -322,3 +322,30 @@ int krmsg_endpoint_info(struct krmsg *k, uint32_t endpoint,
 	return krmsg_i_ioctl(k, KRMSG_IOC_ENDPOINT, info,
 			     "look at the endpoint");
 }
+
+/**
+ * krmsg_inject - break the connection of an endpoint, for tests
+ * @k: a context, also one without rings; any endpoint of any context is hit
+ * @inject: pid, endpoint and lane say which may be hit; is filled
+ *
+ * Only root may, and only with the module parameter inject=1. Where several
+ * fit, one is taken at random.
+ *
+ * Return: 0; -EPERM; -ENOENT when there is none; another negative errno.
+ */
+int krmsg_inject(struct krmsg *k, struct krmsg_inject *inject)
+{
+	int rc;
+
+	inject->size = sizeof(*inject);
+	inject->flags = 0;
+	inject->out_reserved = 0;
+	rc = krmsg_i_ioctl(k, KRMSG_IOC_INJECT, inject, "break a connection");
+	if (rc == -EPERM)
+		return krmsg_i_fail(k, rc,
+			"cannot break a connection: only root may, and only with the module parameter inject=1; set it: echo 1 > /sys/module/krmsg/parameters/inject");
+	if (rc == -ENOENT)
+		return krmsg_i_fail(k, rc,
+			"cannot break a connection: no such endpoint has one now");
+	return rc;
+}

@@ -143,6 +143,7 @@ int krmsg_shutdown(struct krmsg *k, uint32_t endpoint);
 int krmsg_close_id(struct krmsg *k, uint32_t id, unsigned int flags);
 int krmsg_endpoint_info(struct krmsg *k, uint32_t endpoint,
 			struct krmsg_endpoint_info *info);
+int krmsg_inject(struct krmsg *k, struct krmsg_inject *inject);
 
 /* Addresses: "10.0.0.1:7000", "[fe80::1%eth0]:7000", "host:7000", "*:7000". */
 
@@ -224,14 +225,39 @@ struct krmsg_buf *krmsg_buf_done(struct krmsg_bufpool *pool,
 struct krmsg_server;
 struct krmsg_sock;
 
+/* A broken link ends the connection, instead of being made anew. */
+#define KRMSG_SOCK_NO_RECOVERY	(1U << 0)
+
+/**
+ * struct krmsg_sock_options - how a connection shall be; 0 takes the default
+ * @flags: KRMSG_SOCK_...
+ * @heartbeat_ms: silence after which the peer's kernel is asked for a sign of
+ *	life, KRMSG_MS_OFF: never
+ * @peer_ms: silence after which the link counts as broken; at least twice
+ *	@heartbeat_ms; KRMSG_MS_OFF: however long
+ * @recovery_ms: time without a link after which the connection ends
+ * @reserved: 0
+ */
+struct krmsg_sock_options {
+	uint32_t flags;
+	uint32_t heartbeat_ms;
+	uint32_t peer_ms;
+	uint32_t recovery_ms;
+	uint64_t reserved[4];
+};
+
 int krmsg_serve(struct krmsg_server **server, const char *where);
 int krmsg_server_addr(const struct krmsg_server *server,
 		      struct krmsg_addr *addr);
 int krmsg_take(struct krmsg_server *server, struct krmsg_sock **sock,
 	       int timeout_ms);
+int krmsg_take_with(struct krmsg_server *server, struct krmsg_sock **sock,
+		    const struct krmsg_sock_options *options, int timeout_ms);
 void krmsg_server_close(struct krmsg_server *server);
 
 int krmsg_dial(struct krmsg_sock **sock, const char *where, int timeout_ms);
+int krmsg_dial_with(struct krmsg_sock **sock, const char *where,
+		    const struct krmsg_sock_options *options, int timeout_ms);
 int krmsg_send(struct krmsg_sock *sock, const void *data, size_t length,
 	       int timeout_ms);
 int krmsg_send_tag(struct krmsg_sock *sock, const void *data, size_t length,

@@ -88,25 +88,29 @@ static int next_request(struct krmsg_server *server, uint32_t *request,
 }
 
 /**
- * krmsg_take - take the next connection
+ * krmsg_take_with - take the next connection
  * @server: the server
  * @sp: gets the connection, which has a context of its own
+ * @options: how the connection shall be, NULL for the defaults
  * @timeout_ms: milliseconds
  *
  * A client that goes away before its connection is open is passed over.
  *
  * Return: 0; -ETIME or -EINTR when none came; another negative errno.
  */
-int krmsg_take(struct krmsg_server *server, struct krmsg_sock **sp,
-	       int timeout_ms)
+int krmsg_take_with(struct krmsg_server *server, struct krmsg_sock **sp,
+		    const struct krmsg_sock_options *options, int timeout_ms)
 {
-	struct krmsg_ep_config config = { .flags = KRMSG_EPF_ANNOUNCE };
 	uint64_t deadline = krmsg_i_deadline_ms(timeout_ms);
+	struct krmsg_ep_config config;
 	struct krmsg_sock *s;
 	uint32_t request = 0;
 	int rc;
 
 	*sp = NULL;
+	rc = krmsg_i_sock_config(options, &config);
+	if (rc < 0)
+		return rc;
 	for (;;) {
 		rc = next_request(server, &request, deadline);
 		if (rc < 0)
@@ -131,6 +135,20 @@ int krmsg_take(struct krmsg_server *server, struct krmsg_sock **sp,
 	}
 	*sp = s;
 	return 0;
+}
+
+/**
+ * krmsg_take - take the next connection, with the defaults
+ * @server: the server
+ * @sp: gets the connection
+ * @timeout_ms: milliseconds
+ *
+ * Return: as krmsg_take_with().
+ */
+int krmsg_take(struct krmsg_server *server, struct krmsg_sock **sp,
+	       int timeout_ms)
+{
+	return krmsg_take_with(server, sp, NULL, timeout_ms);
 }
 
 /**

@@ -11,6 +11,29 @@ uint64_t krmsg_i_deadline_ms(int timeout_ms)
 						 (int64_t)timeout_ms * 1000000);
 }
 
+/* What the kernel is told of an endpoint that a connection uses. */
+int krmsg_i_sock_config(const struct krmsg_sock_options *options,
+			struct krmsg_ep_config *config)
+{
+	static const uint64_t none[4];
+
+	memset(config, 0, sizeof(*config));
+	config->flags = KRMSG_EPF_ANNOUNCE;
+	if (!options)
+		return 0;
+	if (options->flags & ~KRMSG_SOCK_NO_RECOVERY ||
+	    memcmp(options->reserved, none, sizeof(none)))
+		return krmsg_i_fail(NULL, -EINVAL,
+			"krmsg_sock_options: flags 0x%x are not known, or what is reserved is not 0",
+			options->flags & ~KRMSG_SOCK_NO_RECOVERY);
+	if (options->flags & KRMSG_SOCK_NO_RECOVERY)
+		config->flags |= KRMSG_EPF_NO_RECOVERY;
+	config->heartbeat_ms = options->heartbeat_ms;
+	config->peer_ms = options->peer_ms;
+	config->recovery_ms = options->recovery_ms;
+	return 0;
+}
+
 int krmsg_i_sock_new(struct krmsg_sock **sp)
 {
 	struct krmsg_sock *s = calloc(1, sizeof(*s));
@@ -90,6 +113,10 @@ static void completion(struct krmsg_sock *s, const struct krmsg_rec *rec)
 	}
 }
 
+/*
+ * RECOVERING needs nothing to be done, and neither does the OPEN that follows
+ * it: sends wait in the kernel meanwhile. Its error is not the connection's end.
+ */
 static void event(struct krmsg_sock *s, const struct krmsg_event *e)
 {
 	if (e->events & KRMSG_EV_OPEN)
@@ -203,24 +230,28 @@ int krmsg_i_sock_wait_open(struct krmsg_sock *s, uint64_t deadline,
 }
 
 /**
- * krmsg_dial - connect to a server
+ * krmsg_dial_with - connect to a server
  * @sp: gets the connection
  * @where: its address: "10.0.0.1:7000", "[fd77::1]:7000", "name:7000"
+ * @options: how the connection shall be, NULL for the defaults
  * @timeout_ms: milliseconds
  *
  * Return: 0 or a negative errno; krmsg_error(NULL) tells why.
  */
-int krmsg_dial(struct krmsg_sock **sp, const char *where, int timeout_ms)
+int krmsg_dial_with(struct krmsg_sock **sp, const char *where,
+		    const struct krmsg_sock_options *options, int timeout_ms)
 {
 	uint64_t deadline = krmsg_i_deadline_ms(timeout_ms);
-	struct krmsg_ep_config config = { .flags = KRMSG_EPF_ANNOUNCE };
+	struct krmsg_ep_config config;
 	struct krmsg_addr addr;
 	struct krmsg_sock *s;
 	char what[128];
 	int rc;
 
 	*sp = NULL;
-	rc = krmsg_addr_parse(where, &addr);
+	rc = krmsg_i_sock_config(options, &config);
+	if (rc == 0)
+		rc = krmsg_addr_parse(where, &addr);
 	if (rc < 0)
 		return rc;
 	rc = krmsg_i_sock_new(&s);
@@ -238,6 +269,19 @@ int krmsg_dial(struct krmsg_sock **sp, const char *where, int timeout_ms)
 	else
 		*sp = s;
 	return rc;
+}
+
+/**
+ * krmsg_dial - connect to a server, with the defaults
+ * @sp: gets the connection
+ * @where: its address
+ * @timeout_ms: milliseconds
+ *
+ * Return: as krmsg_dial_with().
+ */
+int krmsg_dial(struct krmsg_sock **sp, const char *where, int timeout_ms)
+{
+	return krmsg_dial_with(sp, where, NULL, timeout_ms);
 }
 
 /**

@@ -52,7 +52,8 @@ struct krmsg_sock {
 	uint32_t scan;		/* next record to look at */
 	unsigned int unread;	/* records from cq_head to scan */
 
-	bool open, closed, peer_fin, finished;
+	bool open;		/* was open once: recovering changes nothing */
+	bool closed, peer_fin, finished;
 	struct krmsg_event end;	/* of CLOSED */
 	int send_error;		/* first of a copy that failed */
 
@@ -74,6 +75,8 @@ struct krmsg_sock {
 };
 
 uint64_t krmsg_i_deadline_ms(int timeout_ms);
+int krmsg_i_sock_config(const struct krmsg_sock_options *options,
+			struct krmsg_ep_config *config);
 int krmsg_i_sock_new(struct krmsg_sock **s);
 void krmsg_i_sock_delete(struct krmsg_sock *s);
 int krmsg_i_sock_wait_open(struct krmsg_sock *s, uint64_t deadline,

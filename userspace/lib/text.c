@@ -161,6 +161,7 @@ const char *krmsg_stage_text(uint32_t stage)
 		[KRMSG_STAGE_CLOSE] = "closing",
 		[KRMSG_STAGE_DEVICE] = "using the RDMA device",
 		[KRMSG_STAGE_RING] = "using the rings",
+		[KRMSG_STAGE_RECOVER] = "making a broken link anew",
 	};
 
 	return stage < ARRAY_SIZE(text) ? text[stage] : "working";
@@ -193,9 +194,13 @@ static void add_wc(char *text, size_t size, uint32_t status, uint32_t vendor)
 }
 
 /* Some errnos mean something else when a connection ends with them. */
-static const char *event_error(int err)
+static const char *event_error(int err, uint32_t stage)
 {
 	switch (-err) {
+	case ETIMEDOUT:
+		if (stage == KRMSG_STAGE_RECOVER)
+			return "the link did not come back in time; check network and peer";
+		return krmsg_result_text(err);
 	case EAGAIN:
 		return "too many connect requests wait at the peer; try again later";
 	case ENOSPC:
@@ -203,6 +208,29 @@ static const char *event_error(int err)
 	default:
 		return krmsg_result_text(err);
 	}
+}
+
+/* What breaks a link need not be the peer's end, nor the device's. */
+static const char *break_error(int err)
+{
+	switch (-err) {
+	case ECONNRESET:
+		return "the connection was lost";
+	case ETIMEDOUT:
+		return "nothing came from the peer in time";
+	case EIO:
+		return "the queue pair failed";
+	default:
+		return krmsg_result_text(err);
+	}
+}
+
+static void add_cause(char *text, size_t size, const struct krmsg_event *event,
+		      const char *error)
+{
+	add(text, size, "%s (while %s)", error, krmsg_stage_text(event->stage));
+	if (event->wc_status)
+		add_wc(text, size, event->wc_status, event->vendor_err);
 }
 
 /**
@@ -225,6 +253,9 @@ char *krmsg_event_text(const struct krmsg_event *event, char *text, size_t size)
 		{ KRMSG_EV_NO_BUFFER, "a message waits for a receive buffer" },
 		{ KRMSG_EV_CLOSED, "closed" },
 	};
+	/* the end says more than what was before it */
+	const bool broke = event->events & KRMSG_EV_RECOVERING &&
+			   !(event->events & KRMSG_EV_CLOSED);
 	const char *sep = "";
 	size_t i;
 
@@ -232,20 +263,23 @@ char *krmsg_event_text(const struct krmsg_event *event, char *text, size_t size)
 		return text;
 	text[0] = '\0';
 	for (i = 0; i < ARRAY_SIZE(bits); i++) {
-		if (!(event->events & bits[i].bit) || event->error)
+		if (!(event->events & bits[i].bit) || (event->error && !broke) ||
+		    (bits[i].bit == KRMSG_EV_OPEN && broke))
 			continue;
 		add(text, size, "%s%s", sep, bits[i].text);
 		sep = ", ";
 	}
-	if (event->error == -ECONNREFUSED && event->reject_code) {
+	if (broke) {
+		add(text, size, "%sthe link broke and %s: ", sep,
+		    event->events & KRMSG_EV_OPEN ? "was made anew" :
+						    "is being made anew");
+		add_cause(text, size, event, break_error(event->error));
+	} else if (event->error == -ECONNREFUSED && event->reject_code) {
 		add(text, size, "the peer rejected the connection (code %u)",
 		    event->reject_code);
 	} else if (event->error) {
-		add(text, size, "%s (while %s)", event_error(event->error),
-		    krmsg_stage_text(event->stage));
-		if (event->wc_status)
-			add_wc(text, size, event->wc_status,
-			       event->vendor_err);
+		add_cause(text, size, event,
+			  event_error(event->error, event->stage));
 	}
 	if (event->unread)
 		add(text, size, "; the peer had not read %llu messages",

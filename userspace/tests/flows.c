@@ -211,6 +211,103 @@ static void many(void)
 	unpair();
 }
 
+/* What a tool prints is not TAP: its output goes to a file. Exit status. */
+static int run_inject(const char *a, const char *b, const char *c, FILE *to)
+{
+	char *argv[5] = { (char *)"inject", (char *)(uintptr_t)a,
+			  (char *)(uintptr_t)b, (char *)(uintptr_t)c };
+	int old[2] = { dup(1), dup(2) }, argc, rc;
+
+	for (argc = 1; argv[argc]; argc++)
+		;
+	fflush(stdout);
+	dup2(fileno(to), 1);
+	dup2(fileno(to), 2);
+	optind = 1;
+	rc = cmd_inject(argc, argv);
+	fflush(stdout);
+	dup2(old[0], 1);
+	dup2(old[1], 2);
+	close(old[0]);
+	close(old[1]);
+	return rc;
+}
+
+static bool says(FILE *f, const char *text)
+{
+	char buf[4096];
+	ssize_t n = pread(fileno(f), buf, sizeof(buf) - 1, 0);
+	bool found;
+
+	buf[n > 0 ? n : 0] = '\0';
+	found = strstr(buf, text);
+	if (!found)
+		printf("# \"%s\" is not in: %s\n", text, buf);
+	rewind(f);
+	if (ftruncate(fileno(f), 0))
+		found = false;
+	return found;
+}
+
+static bool passes(struct krmsg_sock *from, struct krmsg_sock *to, char c)
+{
+	char got = 0;
+	size_t len;
+
+	return krmsg_send(from, &c, 1, ms(1000)) == 0 &&
+	       krmsg_recv(to, &got, 1, &len, ms(1000)) == 0 && got == c;
+}
+
+/* Links that break, which connections outlive. Only the stand-in lets us. */
+static void recoveries(void)
+{
+	const struct krmsg_sock_options bad = { .flags = 2 };
+	struct krmsg_inject hit = { .pid = 0 };
+	struct krmsg_sock *s;
+	char endpoint[16];
+	FILE *f = tmpfile();
+
+	ok(krmsg_dial_with(&s, "10.0.0.1:1", &bad, 0) == -EINVAL && !s &&
+	   strstr(krmsg_error(NULL), "0x2"), "options of a connection");
+	ok(run_inject(NULL, NULL, NULL, f) == 2 && says(f, "say which") &&
+	   run_inject("--random", "--lane", "x", f) == 2 &&
+	   says(f, "\"message\" or \"data\"") &&
+	   run_inject("--help", NULL, NULL, f) == 0 &&
+	   says(f, "parameters/inject"), "inject: usage");
+	if (!mock_active) {
+		fclose(f);
+		return;
+	}
+	pair();
+	ok(krmsg_inject(krmsg_sock_ring(here), &hit) == -EPERM &&
+	   strstr(krmsg_error(NULL), "inject=1"), "inject: not allowed");
+	ok(run_inject("--random", NULL, NULL, f) == 1 &&
+	   says(f, "/sys/module/krmsg/parameters/inject"),
+	   "inject: how to allow it");
+	mock_inject = true;
+	hit.endpoint = krmsg_sock_endpoint(here);
+	hit.lane = KRMSG_LANE_BULK;
+	ok(krmsg_inject(krmsg_sock_ring(here), &hit) == 0 &&
+	   hit.out_endpoint == hit.endpoint && hit.out_pid == (uint32_t)getpid() &&
+	   hit.out_lane == KRMSG_LANE_BULK, "inject");
+	ok(passes(here, there, 'a') && passes(there, here, 'b'),
+	   "a broken link loses nothing");
+	snprintf(endpoint, sizeof(endpoint), "%u", krmsg_sock_endpoint(there));
+	ok(run_inject("--endpoint", endpoint, NULL, f) == 0 &&
+	   says(f, "message lane broken, was open") &&
+	   passes(here, there, 'c') && passes(there, here, 'd'),
+	   "inject: the tool");
+	ok(run_inject("--random", "--json", "--count=2", f) == 0 &&
+	   says(f, "\"missed\": 0"), "inject: JSON");
+	ok(krmsg_drain(here, ms(1000)) == 0, "drained");
+	unpair();
+	ok(run_inject("--random", NULL, NULL, f) == 1 &&
+	   says(f, "no such endpoint has one now"), "inject: nothing to break");
+	mock_inject = false;
+	fclose(f);
+	ok(freed(), "all is freed");
+}
+
 static void ends(void)
 {
 	char buf[10], nobody[32];
@@ -477,6 +574,7 @@ int main(void)
 	long_messages();
 	timeouts();
 	many();
+	recoveries();
 	ends();
 	buffers();
 	tests();

@@ -75,6 +75,7 @@ const bool mock_active = true;
 const char * const mock_address = "127.0.0.1";
 int mock_contexts, mock_regions;
 uint64_t mock_memlock = UINT64_MAX;
+bool mock_inject;
 
 static struct ctx *ctx_of(int fd)
 {
@@ -148,7 +149,8 @@ static void event(struct object *ep, uint32_t bits, int err, int code)
 {
 	struct krmsg_event e = {
 		.events = bits, .error = err, .reject_code = (uint32_t)code,
-		.stage = err ? KRMSG_STAGE_CONNECT : 0,
+		.stage = !err ? 0 : bits & KRMSG_EV_RECOVERING ?
+			 KRMSG_STAGE_TRANSFER : KRMSG_STAGE_CONNECT,
 	};
 	struct krmsg_rec rec = {
 		.type = KRMSG_REC_EVENT, .endpoint = id_of(ep),
@@ -577,6 +579,31 @@ static int do_close(struct ctx *c, struct krmsg_close *n)
 	return 0;
 }
 
+/* A link breaks, and is there again at once: in one record, or in two. */
+static int do_inject(struct krmsg_inject *n)
+{
+	struct object *o;
+
+	if (!mock_inject)
+		return -EPERM;
+	for (o = objects; o < objects + NR; o++)
+		if (o->kind == ENDPOINT && o->open && o->peer &&
+		    (!n->endpoint || n->endpoint == id_of(o)))
+			break;
+	if (o == objects + NR)
+		return -ENOENT;
+	n->out_pid = (uint32_t)getpid();
+	n->out_endpoint = id_of(o);
+	n->out_state = KRMSG_EPS_OPEN;
+	n->out_lane = n->lane ? n->lane : KRMSG_LANE_MSG;
+	event(o, KRMSG_EV_RECOVERING, -EIO, 0);
+	event(o, KRMSG_EV_OPEN, 0, 0);
+	event(o->peer, KRMSG_EV_RECOVERING | KRMSG_EV_OPEN, -ECONNRESET, 0);
+	o->counters.out_recoveries++;
+	o->counters.out_recovered++;
+	return 0;
+}
+
 static int do_counters(struct ctx *c, struct krmsg_counters *n)
 {
 	uint32_t size = n->size, i;
@@ -618,6 +645,8 @@ static int dispatch(struct ctx *c, unsigned long cmd, void *arg)
 		return do_close(c, arg);
 	case KRMSG_IOC_COUNTERS:
 		return do_counters(c, arg);
+	case KRMSG_IOC_INJECT:
+		return do_inject(arg);
 	case KRMSG_IOC_ENDPOINT:
 		info->out_eager_limit = EAGER;
 		return get(c, info->id, ENDPOINT) ? 0 : -ENOENT;

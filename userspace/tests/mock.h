@@ -12,6 +12,7 @@ extern const bool mock_active;
 extern const char * const mock_address;	/* of this host */
 extern int mock_contexts, mock_regions;	/* there are now */
 extern uint64_t mock_memlock;		/* longest region */
+extern bool mock_inject;		/* the module parameter */
 
 int __real_open(const char *path, int flags, ...);
 int __real_close(int fd);

@@ -257,6 +257,43 @@ static void memory(void)
 	   "alloc: too large");
 }
 
+static void recovery_words(void)
+{
+	static const struct {
+		const char *name, *want;
+		struct krmsg_event e;
+	} table[] = {
+		{
+			"event text: recovering",
+			"the link broke and is being made anew: the queue pair failed (while transferring messages)",
+			{ .events = KRMSG_EV_RECOVERING, .error = -EIO,
+			  .stage = KRMSG_STAGE_TRANSFER },
+		}, {
+			"event text: recovered",
+			"the peer sends nothing more, the link broke and was made anew: the connection was lost (while transferring messages)",
+			{ .events = KRMSG_EV_RECOVERING | KRMSG_EV_OPEN |
+				    KRMSG_EV_PEER_FIN, .error = -ECONNRESET,
+			  .stage = KRMSG_STAGE_TRANSFER },
+		}, {
+			"event text: not recovered",
+			"the link did not come back in time; check network and peer (while making a broken link anew)",
+			{ .events = KRMSG_EV_RECOVERING | KRMSG_EV_CLOSED,
+			  .error = -ETIMEDOUT, .stage = KRMSG_STAGE_RECOVER },
+		}, {
+			"event text: closed after that",
+			"open, closed",
+			{ .events = KRMSG_EV_RECOVERING | KRMSG_EV_OPEN |
+				    KRMSG_EV_CLOSED },
+		},
+	};
+	char text[512];
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		ok(shows(krmsg_event_text(&table[i].e, text, sizeof(text)),
+			 table[i].want), table[i].name);
+}
+
 static void words(void)
 {
 	struct krmsg_event e = {
@@ -272,6 +309,7 @@ static void words(void)
 	   strstr(text, "3 messages"), "event text");
 	krmsg_event_text(&e, tiny, sizeof(tiny));
 	ok(strlen(tiny) == sizeof(tiny) - 1, "event text: cut");
+	recovery_words();
 	ok(strstr(krmsg_result_text(-EMSGSIZE), "longer") &&
 	   krmsg_wc_status_text(9999) && krmsg_stage_text(9999), "words");
 	ok(krmsg_open(&k, &none) == -ENOENT && !k &&

@@ -24,6 +24,7 @@ static const struct {
 	{ KRMSG_FEAT_ANNOUNCE, "announce" },
 	{ KRMSG_FEAT_POOL, "pool" },
 	{ KRMSG_FEAT_CANCEL, "cancel" },
+	{ KRMSG_FEAT_RECOVERY, "recovery" },
 };
 
 #define NR_FEATURES	(sizeof(features) / sizeof(features[0]))

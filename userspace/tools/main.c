@@ -13,6 +13,7 @@ static const struct {
 	{ "perf", cmd_perf, "measure latency, message rate or bandwidth" },
 	{ "info", cmd_info, "show module, limits and RDMA devices" },
 	{ "stat", cmd_stat, "show what contexts do, and totals" },
+	{ "inject", cmd_inject, "break connections, for tests" },
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))
@@ -26,7 +27,7 @@ static void print_help(FILE *f)
 	      "Zero-copy messages over RDMA through /dev/krmsg.\n"
 	      "\n", f);
 	for (i = 0; i < NR_COMMANDS; i++)
-		fprintf(f, "  %-6s %s\n", commands[i].name, commands[i].text);
+		fprintf(f, "  %-7s %s\n", commands[i].name, commands[i].text);
 	fputs("\n"
 	      "krmsg COMMAND --help tells more. krmsg --version prints the version.\n"
 	      "\n"

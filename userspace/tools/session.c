@@ -74,9 +74,16 @@ void listener_close(struct listener *l)
 void session_event(struct session *s, const struct krmsg_rec *rec)
 {
 	const struct krmsg_event *e = krmsg_rec_event(rec);
+	char text[512];
 
 	if (rec->type != KRMSG_REC_EVENT)
 		return;
+	/* All goes on where it was, only later: worth a line, once. */
+	if (e->events & KRMSG_EV_RECOVERING && !s->broke &&
+	    !(e->events & KRMSG_EV_CLOSED)) {
+		s->broke = true;
+		note("%s", krmsg_event_text(e, text, sizeof(text)));
+	}
 	if (e->events & KRMSG_EV_OPEN)
 		s->open = true;
 	if (e->events & KRMSG_EV_PEER_FIN)

@@ -12,7 +12,8 @@ static const char help[] =
 "\n"
 "Show the module's totals, and the open contexts of all processes whose file\n"
 "descriptors you may see. RING is what a process has not consumed yet; FLIGHT\n"
-"are requests that have not ended. All counters are in the JSON output.\n"
+"are requests that have not ended. Recoveries are links that broke and were to\n"
+"be made anew, recovered those that were. All counters are in the JSON output.\n"
 "\n"
 "Examples:\n"
 "  krmsg stat\n"
@@ -216,12 +217,30 @@ static bool read_total(const char *name, uint64_t *v)
 	return true;
 }
 
+/* Of all links that were made anew: how long it took on average. */
+static void mean_recovery(struct json *j)
+{
+	uint64_t n, ns;
+	char t[UNIT_MAX];
+
+	if (!read_total("recovered", &n) || !read_total("recovery_ns", &ns))
+		return;
+	if (j)
+		json_u64(j, "recovery_ns", ns);
+	if (n && j)
+		json_double(j, "mean_recovery_ms", (double)ns / (double)n / 1e6);
+	else if (n)
+		printf("%-20s %s\n", "mean_recovery",
+		       format_ns((double)ns / (double)n, t));
+}
+
 static int totals(struct json *j)
 {
 	static const char * const names[] = {
-		"contexts", "endpoints", "pinned_pages", "tx_messages",
-		"tx_copied_bytes", "tx_zero_copy_bytes", "rx_messages",
-		"rx_copied_bytes", "rx_zero_copy_bytes", "errors",
+		"contexts", "endpoints", "regions", "pinned_pages",
+		"tx_messages", "tx_copied_bytes", "tx_zero_copy_bytes",
+		"rx_messages", "rx_copied_bytes", "rx_zero_copy_bytes",
+		"errors", "recoveries", "recovered", "replayed", "heartbeats",
 	};
 	uint64_t v;
 	size_t i;
@@ -241,6 +260,7 @@ static int totals(struct json *j)
 			printf("%-20s %llu\n", names[i],
 			       (unsigned long long)v);
 	}
+	mean_recovery(j);
 	if (j)
 		json_close(j, '}');
 	return 0;

@@ -28,6 +28,7 @@ int cmd_ping(int argc, char **argv);
 int cmd_perf(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
+int cmd_inject(int argc, char **argv);
 
 /* common.c: each prints "krmsg: ..." and returns the exit status to use. */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -102,6 +103,7 @@ struct session {
 	uint32_t endpoint;
 	uint32_t eager_limit;
 	bool open, closed, peer_fin;
+	bool broke;		/* its link, and the user was told */
 	struct krmsg_event end;
 	char error[512];	/* why it is of no use, in words */
 };
