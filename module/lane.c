@@ -410,11 +410,11 @@ void krmsg_lane_free(struct krmsg_lane *lane)
 void krmsg_lane_reset(struct krmsg_lane *lane)
 {
 	struct krmsg_ep *ep = lane->ep;
-	u8 kind = lane->lane;
 
 	krmsg_lane_free(lane);
 	krmsg_lock(ep->ctx);
-	memset(lane, 0, sizeof(*lane));
-	krmsg_lane_init(lane, ep, kind);
+	/* a late event of an earlier id may be looking at what stands first */
+	memset_after(lane, 0, ep);
+	krmsg_lane_init(lane, ep, lane->lane);
 	krmsg_unlock(ep->ctx);
 }

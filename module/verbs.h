@@ -275,12 +275,14 @@ struct krmsg_drain {
  * @sb_retired: frames whose buffer is free again; ctx->lock
  */
 struct krmsg_lane {
+	/* these three are read by handlers of ids that were given up: constant */
 	u32 kind;
 	u8 lane;
+	struct krmsg_ep *ep;
+	/* all below is as new after krmsg_lane_reset() */
 	bool ready;
 	bool connected;
 	struct completion settled;
-	struct krmsg_ep *ep;
 	struct rdma_cm_id *id;
 	struct krmsg_cm_grave *grave;
 	struct ib_qp *qp;
