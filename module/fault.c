@@ -34,6 +34,7 @@ static const struct {
 	[KRMSG_FAULT_WC_RECV]		= { "wc_recv", -EIO },
 	[KRMSG_FAULT_WC_READ]		= { "wc_read", -EIO },
 	[KRMSG_FAULT_WC_INV]		= { "wc_inv", -EIO },
+	[KRMSG_FAULT_WC_DRAIN]		= { "wc_drain", -EIO },
 	[KRMSG_FAULT_MAP_MR]		= { "map_mr", -EINVAL },
 	[KRMSG_FAULT_REG_MR]		= { "reg_mr", -EINVAL },
 	[KRMSG_FAULT_ALLOC_EP]		= { "alloc_ep", -ENOMEM },

@@ -23,6 +23,7 @@ enum krmsg_fault_point {
 	KRMSG_FAULT_WC_RECV,		/* a receive's completion is one */
 	KRMSG_FAULT_WC_READ,		/* a READ's completion is one */
 	KRMSG_FAULT_WC_INV,		/* the end of a key is one */
+	KRMSG_FAULT_WC_DRAIN,		/* a drain marker's completion is lost */
 	KRMSG_FAULT_MAP_MR,		/* pages do not fit a key */
 	KRMSG_FAULT_REG_MR,		/* a key's registration is an error */
 	KRMSG_FAULT_ALLOC_EP,		/* no memory for an endpoint */

@@ -277,16 +277,37 @@ static void drain_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct krmsg_drain *d = container_of(wc->wr_cqe, struct krmsg_drain,
 					     cqe);
 
-	complete(&d->done);
+	if (!krmsg_fault(KRMSG_FAULT_WC_DRAIN))
+		complete(&d->done);
 }
 
-static void drain_wait(struct krmsg_ctx *ctx, struct krmsg_drain *d)
+/*
+ * A device may owe the marker for ever: soft-RoCE flushes nothing any more when
+ * it had no memory to make the queue pair ready to receive.
+ */
+static bool drain_wait(struct krmsg_ctx *ctx, struct krmsg_drain *d,
+		       unsigned long end)
 {
 	while (!wait_for_completion_timeout(&d->done, msecs_to_jiffies(5))) {
+		if (time_after(jiffies, end))
+			return false;
 		krmsg_lock(ctx);
 		krmsg_devcqs_poll(ctx);
 		krmsg_unlock(ctx);
 	}
+	return true;
+}
+
+static void drain_waits(struct krmsg_lane *lane, bool send, bool recv)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(KRMSG_DRAIN_MS);
+	struct krmsg_ctx *ctx = lane->ep->ctx;
+
+	if ((send && !drain_wait(ctx, &lane->send_drain, end)) ||
+	    (recv && !drain_wait(ctx, &lane->recv_drain, end)))
+		pr_notice_ratelimited("krmsg: %s has not flushed QP %u in %u ms, it is destroyed as it is\n",
+				      dev_name(&lane->ep->dev->ib->dev),
+				      lane->qp->qp_num, KRMSG_DRAIN_MS);
 }
 
 /**
@@ -295,7 +316,9 @@ static void drain_wait(struct krmsg_ctx *ctx, struct krmsg_drain *d)
  *
  * Moves the QP to the error state and waits for a marker behind everything on
  * each queue. After that the device touches no buffer of this lane's work
- * requests. Sleeps.
+ * requests. When a marker does not come in time, that is so only after
+ * krmsg_lane_destroy_qp() (IB specification, 10.2.4.4), which has to follow in
+ * any case before a buffer is given back. Sleeps.
  */
 void krmsg_lane_drain(struct krmsg_lane *lane)
 {
@@ -324,10 +347,7 @@ void krmsg_lane_drain(struct krmsg_lane *lane)
 	rerr = krmsg_fault(KRMSG_FAULT_POST_DRAIN) ?:
 	       ib_post_recv(lane->qp, &rwr, NULL);
 	krmsg_unlock(ctx);
-	if (!serr)
-		drain_wait(ctx, &lane->send_drain);
-	if (!rerr)
-		drain_wait(ctx, &lane->recv_drain);
+	drain_waits(lane, !serr, !rerr);
 }
 
 /**

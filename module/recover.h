@@ -8,6 +8,7 @@
 #define KRMSG_TOMB_MS		120000	/* how long an ended session is known */
 #define KRMSG_BYE_MS		200	/* how long an end waits for its BYE */
 #define KRMSG_SETTLE_MS		100	/* and for the peer's word on a new lane */
+#define KRMSG_DRAIN_MS		5000	/* and for a device to flush a lane */
 
 /* Bits of ep->beat: what a frame shall be sent for. */
 #define KRMSG_BEAT_PING		0x01	/* to hear from the peer */

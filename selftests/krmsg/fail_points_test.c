@@ -24,8 +24,8 @@ static const char * const known[] = {
 	"accept", "alloc_cq", "alloc_ep", "alloc_frames", "alloc_id",
 	"alloc_mr", "alloc_pd", "alloc_qp", "alloc_reads", "attach", "connect",
 	"dial", "map_mr", "post_drain", "post_inv", "post_read", "post_recv",
-	"post_send", "reg_mr", "route", "session", "session_listen", "wc_inv",
-	"wc_read", "wc_recv", "wc_send",
+	"post_send", "reg_mr", "route", "session", "session_listen",
+	"wc_drain", "wc_inv", "wc_read", "wc_recv", "wc_send",
 };
 
 FIXTURE_VARIANT_ADD(point, accept) { .name = "accept" };
@@ -50,6 +50,7 @@ FIXTURE_VARIANT_ADD(point, reg_mr) { .name = "reg_mr" };
 FIXTURE_VARIANT_ADD(point, route) { .name = "route" };
 FIXTURE_VARIANT_ADD(point, session) { .name = "session" };
 FIXTURE_VARIANT_ADD(point, session_listen) { .name = "session_listen" };
+FIXTURE_VARIANT_ADD(point, wc_drain) { .name = "wc_drain" };
 FIXTURE_VARIANT_ADD(point, wc_inv) { .name = "wc_inv" };
 FIXTURE_VARIANT_ADD(point, wc_read) { .name = "wc_read" };
 FIXTURE_VARIANT_ADD(point, wc_recv) { .name = "wc_recv" };
