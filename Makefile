@@ -70,7 +70,7 @@ demo: ## see krmsg at work in a virtual machine, no hardware needed
 check: ## all tests that fit into 20 minutes
 	@selftests/check
 
-check-debug: ## the tests on a debug kernel, and each failure in turn: 45 minutes at most
+check-debug: ## the tests on a debug kernel, and each failure in turn: 30 minutes
 	@selftests/check --group debug
 
 check-long: ## more: debug kernel, two machines, soak and fuzzing
