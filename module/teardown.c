@@ -139,12 +139,19 @@ static void bury_id(struct krmsg_lane *lane)
 		krmsg_cm_bury(grave, id, lane->ep);
 }
 
+/*
+ * The namespace goes here, not with the memory, which a record that the process
+ * has not given back keeps. Nobody looks at it once ep->torn is set.
+ */
 static void drop_ids(struct krmsg_ep *ep)
 {
 	if (ep->lane_port)
 		krmsg_session_net_put(ep->net);
 	bury_id(&ep->data);
 	bury_id(&ep->msg);
+	if (ep->net)
+		put_net(ep->net);
+	ep->net = NULL;
 }
 
 /* Did the peer hear of it? One that waits for a link has to be told. */
