@@ -48,9 +48,12 @@ static const char *dial_error(int err)
 	case -ENOSPC:
 		return NO_ROOM;
 	case -ENODEV:
-		return "no RDMA device reaches the address";
+		return "no RDMA device of this network namespace gets there: see krmsg info";
 	case -EADDRNOTAVAIL:
-		return "src is no address of an RDMA device here";
+		return "src is no address of this network namespace: see ip addr";
+	case -ENETUNREACH:
+	case -EHOSTUNREACH:
+		return "this network namespace has no route to the address: see ip route";
 	default:
 		return "the address could not be looked up";
 	}

@@ -249,8 +249,19 @@ void krmsg_dev_detach_all(struct krmsg_ctx *ctx)
 	mutex_unlock(&ctx->mutex);
 }
 
+/* Why this process cannot use a device now. */
+static const char *why_not_here(const struct krmsg_dev *dev)
+{
+	if (dev->why)
+		return dev->why;
+	if (!rdma_dev_access_netns(dev->ib, current->nsproxy->net_ns))
+		return "belongs to another network namespace";
+	return NULL;
+}
+
 static void fill_info(const struct krmsg_dev *dev, struct krmsg_device_info *arg)
 {
+	const char *why = why_not_here(dev);
 	struct ib_device *ib = dev->ib;
 	struct ib_port_attr port;
 
@@ -262,9 +273,9 @@ static void fill_info(const struct krmsg_dev *dev, struct krmsg_device_info *arg
 	arg->out_max_cqe = dev->max_cqe;
 	arg->out_max_qp_rd_atom = dev->max_rd_atom;
 	arg->out_max_mr_pages = dev->max_mr_pages;
-	arg->out_usable = !dev->why;
+	arg->out_usable = !why;
 	strscpy(arg->out_name, dev_name(&ib->dev), sizeof(arg->out_name));
-	strscpy(arg->out_why, dev->why ?: "", sizeof(arg->out_why));
+	strscpy(arg->out_why, why ?: "", sizeof(arg->out_why));
 	if (!ib_query_port(ib, rdma_start_port(ib), &port)) {
 		arg->out_port1_state = port.state;
 		arg->out_port1_mtu = ib_mtu_enum_to_int(port.active_mtu);

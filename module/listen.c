@@ -109,6 +109,18 @@ static void unreserve(struct krmsg_ctx *ctx, struct krmsg_listener *l)
 	krmsg_unlock(ctx);
 }
 
+static const char *bind_error(int err)
+{
+	switch (err) {
+	case -EADDRINUSE:
+		return "somebody listens there already";
+	case -EADDRNOTAVAIL:
+		return "no interface of this network namespace has this address: see ip addr";
+	default:
+		return "no RDMA device of this network namespace has this address: see krmsg info";
+	}
+}
+
 static int bind_and_listen(struct krmsg_ctx *ctx, struct rdma_cm_id *id,
 			   struct sockaddr_storage *sa, u32 backlog)
 {
@@ -118,9 +130,7 @@ static int bind_and_listen(struct krmsg_ctx *ctx, struct rdma_cm_id *id,
 	if (err)
 		return krmsg_fail(ctx, err, KRMSG_STAGE_RESOLVE_ADDR, 0, 0,
 				  "cannot bind to %pISpc: %s", sa,
-				  err == -EADDRINUSE ?
-				  "somebody listens there already" :
-				  "no RDMA device has this address");
+				  bind_error(err));
 	err = rdma_listen(id, backlog);
 	if (err)
 		return krmsg_fail(ctx, err, KRMSG_STAGE_CONNECT, 0, 0,

@@ -40,7 +40,7 @@
  *  ENXIO       rings are not set up yet
  *  ESHUTDOWN   the context has ended: closed, its process left, or its rings
  *              were broken by an index that cannot be
- *  ENODEV      no RDMA device reaches the address
+ *  ENODEV      no RDMA device of the network namespace reaches the address
  *  EADDRINUSE, EADDRNOTAVAIL, ENETUNREACH, ...
  *              as the connection manager reports them
  *
@@ -60,7 +60,7 @@
  *                within recovery_ms
  *  -EPROTO       the peer broke the protocol
  *  -EIO          the device failed; the event record has its status
- *  -ENODEV       the device was removed
+ *  -ENODEV       the device was removed; no RDMA device reaches the address
  *  -EACCES       a RECV or ANSWER names a read-only region
  *  -EINVAL, -ENOENT, -EOPNOTSUPP
  *                the request itself was wrong, as for ioctls
