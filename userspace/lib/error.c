@@ -58,7 +58,8 @@ int krmsg_i_fail_ioctl(struct krmsg *k, int err, const char *what)
 	if (!kernel_text(k, err, text, sizeof(text), &last)) {
 		hint = krmsg_i_hint(err);
 		snprintf(text, sizeof(text), "%s", strerror(-err));
-	} else if (err != -EINVAL && err != -ENOENT && !strstr(text, "ulimit")) {
+	} else if (err != -EINVAL && err != -ENOENT &&
+		   !strstr(text, "ulimit") && !strstr(text, ": see ")) {
 		/* The kernel knows more of the reason than the errno tells. */
 		hint = krmsg_i_hint(err);
 	}

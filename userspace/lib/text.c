@@ -29,6 +29,8 @@ const char *krmsg_i_hint(int err)
 	case ENETUNREACH:
 	case EHOSTUNREACH:
 		return "there is no route; check ip route and ping";
+	case ENOBUFS:
+		return "try again; if it stays, see dmesg and net.ipv4.neigh.default.gc_thresh3";
 	case ESHUTDOWN:
 		return "the context has ended: open a new one";
 	default:
@@ -95,6 +97,15 @@ const char *krmsg_result_text(int result)
 		return "memory is short, or RLIMIT_MEMLOCK is too small (ulimit -l)";
 	case ENOSPC:
 		return "no room left in the completion ring or in a table";
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+		return "there is no route to the address; check ip route and ping";
+	case EADDRNOTAVAIL:
+		return "no RDMA device of this host has the address";
+	case EADDRINUSE:
+		return "another program uses the address; choose another port";
+	case ENOBUFS:
+		return "the kernel has no buffers or neighbour entries left; try again";
 	default:
 		return strerror(-result);
 	}
@@ -200,11 +211,17 @@ static const char *event_error(int err, uint32_t stage)
 	case ETIMEDOUT:
 		if (stage == KRMSG_STAGE_RECOVER)
 			return "the link did not come back in time; check network and peer";
+		if (stage == KRMSG_STAGE_RESOLVE_ADDR)
+			return "nobody on the network answers for the address; check it, and ping";
+		return krmsg_result_text(err);
+	case ENODEV:
+		if (stage == KRMSG_STAGE_RESOLVE_ADDR)
+			return "no RDMA device of the network namespace gets there; see krmsg info";
 		return krmsg_result_text(err);
 	case EAGAIN:
 		return "too many connect requests wait at the peer; try again later";
 	case ENOSPC:
-		return "the peer has no room for one more connection";
+		return "the peer has no room for one more connection now; try again later";
 	default:
 		return krmsg_result_text(err);
 	}

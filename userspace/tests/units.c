@@ -294,6 +294,38 @@ static void recovery_words(void)
 			 table[i].want), table[i].name);
 }
 
+/* Whatever a connection can end with: not only the C library's words. */
+static void connect_words(void)
+{
+	static const int errors[] = {
+		-EADDRINUSE, -EADDRNOTAVAIL, -EAGAIN, -ECONNABORTED,
+		-ECONNREFUSED, -ECONNRESET, -EHOSTUNREACH, -EIO, -ENETUNREACH,
+		-ENOBUFS, -ENODEV, -ENOMEM, -ENOSPC, -EPROTO, -ETIMEDOUT,
+	};
+	struct krmsg_event e = {
+		.events = KRMSG_EV_CLOSED, .stage = KRMSG_STAGE_RESOLVE_ADDR,
+	};
+	char text[512];
+	size_t i, same = 0;
+
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		e.error = errors[i];
+		krmsg_event_text(&e, text, sizeof(text));
+		if (!strncmp(text, strerror(-errors[i]),
+			     strlen(strerror(-errors[i]))))
+			same++;
+	}
+	ok(!same, "words for each end of a connection");
+	e.error = -ENODEV;
+	krmsg_event_text(&e, text, sizeof(text));
+	ok(strstr(text, "network namespace") && strstr(text, "krmsg info"),
+	   "no device reaches the address");
+	e.error = -ENOBUFS;
+	krmsg_event_text(&e, text, sizeof(text));
+	ok(strstr(text, "neighbour") && strstr(text, "try again"),
+	   "no buffers");
+}
+
 static void words(void)
 {
 	struct krmsg_event e = {
@@ -310,6 +342,7 @@ static void words(void)
 	krmsg_event_text(&e, tiny, sizeof(tiny));
 	ok(strlen(tiny) == sizeof(tiny) - 1, "event text: cut");
 	recovery_words();
+	connect_words();
 	ok(strstr(krmsg_result_text(-EMSGSIZE), "longer") &&
 	   krmsg_wc_status_text(9999) && krmsg_stage_text(9999), "words");
 	ok(krmsg_open(&k, &none) == -ENOENT && !k &&
