@@ -436,6 +436,12 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 	return err;
 }
 
+/* What the peer of a failed ACCEPT is told: it may try again. */
+static u32 reject_reason(int err)
+{
+	return err == -ESHUTDOWN ? KRMSG_REJ_CLOSED : KRMSG_REJ_DEVICE;
+}
+
 #define NO_ROOM \
 	"no room for the endpoint: its context's completion ring, its ids or the device are full"
 
@@ -481,6 +487,8 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 	err = port < 0 ? port : accept_locked(ep, target, arg, &cfg);
 	if (!err)
 		arg->out_endpoint = ep->obj.id;
+	else if (err != -ENOENT)
+		krmsg_cm_reject(id, reject_reason(err), 0, NULL, 0);
 	mutex_unlock(&ep->mutex);
 	mutex_unlock(&target->mutex);
 	rdma_unlock_handler(id);
@@ -506,6 +514,7 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
 {
 	struct krmsg_ep *ep;
+	int err;
 
 	if (arg->private_len > KRMSG_PRIVATE_MAX)
 		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT,
@@ -515,11 +524,18 @@ int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
 	ep = take_request(ctx, arg->request);
 	if (!ep)
 		return -ENOENT;
-	/* a peer that is gone already does not matter */
-	krmsg_cm_reject(ep->msg.id, KRMSG_REJ_USER, arg->code,
-			arg->private_data, arg->private_len);
+	err = krmsg_cm_reject(ep->msg.id, KRMSG_REJ_USER, arg->code,
+			      arg->private_data, arg->private_len);
+	/* its id goes, which refuses the peer without a word if need be */
 	krmsg_ep_end_accept(ep, -ECONNABORTED, 0);
 	krmsg_ep_put(ep);
+	/* the manager's word for a peer that is gone */
+	if (err == -EINVAL)
+		return krmsg_fail(ctx, -ENOENT, KRMSG_STAGE_CONNECT, 0, 0,
+				  "the peer has given up");
+	if (err)
+		return krmsg_fail(ctx, err, KRMSG_STAGE_CONNECT, 0, 0,
+				  "the peer is refused, but code and private data could not be sent");
 	return 0;
 }
 

@@ -131,6 +131,43 @@ TEST_F_TIMEOUT(point, each_hit_fails, 120)
 	       (unsigned long long)n - 1, absorbed);
 }
 
+/* An ACCEPT that fails is no refusal: the peer may try again. */
+TEST(failed_accept_is_told)
+{
+	static const char * const points[] = {
+		"session", "session_listen", "attach", "alloc_pd", "alloc_qp",
+	};
+	struct krmsg_ep_config cfg = faults_config();
+	struct pair p;
+	struct got *g;
+	u32 a, b;
+	size_t i;
+
+	need_fault_points();
+	ctx_init(&p.a);
+	ctx_init(&p.b);
+	listen_any(&p.b, 0, &p.port);
+	for (i = 0; i < ARRAY_SIZE(points); i++) {
+		struct krmsg_addr to = addr4(TEST_IP, p.port);
+
+		HINT("ENOSPC at the peer when %s fails", points[i]);
+		test_ioctl_connect(p.a.fd, &to, &cfg, NULL, 0, &a);
+		g = need_type(&p.b, KRMSG_REC_CONNREQ, 0);
+		point_arm(points[i], 0);
+		test_err_ioctl_accept(ENOMEM, p.b.fd, g->req.request, -1, &cfg,
+				      NULL, 0, &b);
+		point_disarm(points[i], NULL);
+		got_free(g);
+		g = need_closed(&p.a, a, -ENOSPC);
+		EXPECT_EQ(KRMSG_STAGE_CONNECT, g->ev.stage);
+		got_free(g);
+	}
+	connect_to(&p.a, &p.b, p.port, &cfg, &cfg, &a, &b);
+	need_no_records(&p.b);
+	ctx_close(&p.a);
+	ctx_close(&p.b);
+}
+
 TEST(every_point_is_tested)
 {
 	unsigned int i;
