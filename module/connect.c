@@ -63,10 +63,12 @@ static const char *dial_error(int err)
  * krmsg_connect() - KRMSG_IOC_CONNECT
  * @ctx: the context, ready
  * @arg: copy of the argument
+ * @made: gets the endpoint, for krmsg_ep_made()
  *
  * Return: 0 or a negative errno with a reason. Sleeps, but not for the peer.
  */
-int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg)
+int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg,
+		  struct krmsg_ep **made)
 {
 	struct krmsg_ep_config cfg = arg->config;
 	struct krmsg_ep *ep;
@@ -115,9 +117,11 @@ int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg)
 		else
 			krmsg_fail(ctx, err, KRMSG_STAGE_RESOLVE_ADDR, 0, 0,
 				   "%s", dial_error(err));
+		krmsg_ep_put(ep);
+		return err;
 	}
-	krmsg_ep_put(ep);
-	return err;
+	*made = ep;
+	return 0;
 }
 
 static int close_endpoint(struct krmsg_ctx *ctx, struct krmsg_ep *ep, u32 flags)

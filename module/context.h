@@ -315,9 +315,12 @@ int krmsg_verbs_init(void);
 void krmsg_verbs_exit(void);
 int krmsg_pool_create(struct krmsg_ctx *ctx, struct krmsg_pool *arg);
 int krmsg_listen(struct krmsg_ctx *ctx, struct krmsg_listen *arg);
-int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg);
+int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg,
+		  struct krmsg_ep **made);
 int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
-		 struct krmsg_accept *arg);
+		 struct krmsg_accept *arg, struct krmsg_ep **made);
+/* then: was the process told of it? */
+void krmsg_ep_made(struct krmsg_ep *ep, bool told);
 int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg);
 int krmsg_close(struct krmsg_ctx *ctx, struct krmsg_close *arg);
 int krmsg_endpoint_info(struct krmsg_ctx *ctx, struct krmsg_endpoint_info *arg);

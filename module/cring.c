@@ -223,6 +223,10 @@ void krmsg_event(struct krmsg_ctx *ctx, struct krmsg_evslot *s, u32 id,
 
 	if (!s->ev.events || s->dead)
 		return;
+	/* it waits for krmsg_ep_made(), but OPEN must be before any message */
+	if (s->untold && !(s->ev.events & KRMSG_EV_OPEN))
+		return;
+	s->untold = false;
 	if (s->unread) {
 		/* it follows when the process has consumed the first */
 		if (!s->held) {

@@ -121,6 +121,7 @@ struct krmsg_ep *krmsg_ep_alloc(struct krmsg_ctx *ctx, bool active)
 	ep->slot = -1;
 	ep->state = active ? KRMSG_S_RESOLVING : KRMSG_S_REQUESTED;
 	ep->evslot.dead = true;
+	ep->evslot.untold = true;
 	/* HELLO goes before any grant */
 	ep->slots.limit = 1;
 	krmsg_seqwin_init(&ep->rx, READ_ONCE(krmsg_first_sequence));
@@ -294,6 +295,14 @@ void krmsg_ep_give_space(struct krmsg_ep *ep, u32 spent)
 	ep->bufq = &ep->own_bufq;
 }
 
+/* It tells no event any more. Of an endpoint that has told none. */
+static void mute(struct krmsg_ep *ep)
+{
+	if (!ep->evslot.dead)
+		krmsg_cq_forget(&ep->ctx->cq, KRMSG_UNITS_EVENT);
+	ep->evslot.dead = true;
+}
+
 /**
  * krmsg_ep_disown() - undo krmsg_ep_adopt() of an endpoint that never lived
  * @ep: the endpoint; ctx->mutex and ep->mutex are held
@@ -307,12 +316,37 @@ void krmsg_ep_disown(struct krmsg_ep *ep)
 	ep->obj.id = 0;
 	krmsg_lock(ctx);
 	if (ep->credit_held) {
-		if (!ep->evslot.dead)
-			krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_EVENT);
-		ep->evslot.dead = true;
+		mute(ep);
 		krmsg_ep_give_space(ep, 0);
 	}
 	krmsg_unlock(ctx);
+}
+
+/**
+ * krmsg_ep_made() - the call that has made an endpoint is over
+ * @ep: the endpoint, which may have ended meanwhile; drops a reference
+ * @told: the process has its id
+ *
+ * One that it was not told of ends without a record, unless it is open already:
+ * then it has had records, and gets its last one, too.
+ */
+void krmsg_ep_made(struct krmsg_ep *ep, bool told)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+
+	krmsg_lock(ctx);
+	if (!told) {
+		if (ep->evslot.untold)
+			mute(ep);
+		krmsg_ep_abort(ep, -ECONNABORTED);
+	}
+	ep->evslot.untold = false;
+	/* what waited for this; a context that has ended takes no record */
+	if (!ctx->dead)
+		krmsg_event(ctx, &ep->evslot, ep->obj.id, ep->cfg.user_data,
+			    &ep->own);
+	krmsg_unlock(ctx);
+	krmsg_ep_put(ep);
 }
 
 static void add_dirty(struct krmsg_ep *ep)

@@ -42,6 +42,7 @@ union krmsg_arg {
 struct krmsg_call {
 	struct krmsg_ctx *ctx;
 	struct krmsg_ctx *target;	/* ACCEPT: referenced, or ctx */
+	struct krmsg_ep *made;		/* by CONNECT and ACCEPT; referenced */
 	union krmsg_arg arg;
 };
 
@@ -49,7 +50,7 @@ struct krmsg_call {
 #define KRMSG_FOREIGN	BIT(0)	/* from any process */
 #define KRMSG_WHEN_DEAD	BIT(1)	/* after the context has ended */
 #define KRMSG_RINGS	BIT(2)	/* only when the rings are set up */
-#define KRMSG_PROBE	BIT(3)	/* cannot be undone: try to write first */
+#define KRMSG_PROBE	BIT(3)	/* it shows, or stays: try to write first */
 
 /**
  * struct krmsg_op_ioctl - an entry of the table
@@ -64,6 +65,7 @@ struct krmsg_call {
  * @need: KRMSG_FOREIGN, ...
  * @handler: does it; returns 0 or a negative errno
  * @undo: takes back what a successful handler has made, or NULL
+ * @keep: the process knows what a successful handler has made, or NULL
  */
 struct krmsg_op_ioctl {
 	const char *name;
@@ -77,6 +79,7 @@ struct krmsg_op_ioctl {
 	u32 need;
 	int (*handler)(struct krmsg_call *call);
 	void (*undo)(struct krmsg_call *call);
+	void (*keep)(struct krmsg_call *call);
 };
 
 static int krmsg_do_query(struct krmsg_call *call)
@@ -152,11 +155,10 @@ static int krmsg_do_release(struct krmsg_call *call)
 				    call->arg.flags);
 }
 
-static void krmsg_undo_id(struct krmsg_ctx *ctx, u32 id, u32 flags)
+static void krmsg_undo_id(struct krmsg_ctx *ctx, u32 id)
 {
 	struct krmsg_close close = {
 		.size = sizeof(close),
-		.flags = flags,
 		.id = id,
 	};
 
@@ -171,7 +173,7 @@ static int krmsg_do_pool(struct krmsg_call *call)
 
 static void krmsg_undo_pool(struct krmsg_call *call)
 {
-	krmsg_undo_id(call->ctx, call->arg.pool.out_pool, 0);
+	krmsg_undo_id(call->ctx, call->arg.pool.out_pool);
 }
 
 static int krmsg_do_listen(struct krmsg_call *call)
@@ -183,7 +185,7 @@ static int krmsg_do_listen(struct krmsg_call *call)
 
 static void krmsg_undo_listen(struct krmsg_call *call)
 {
-	krmsg_undo_id(call->ctx, call->arg.listen.out_listener, 0);
+	krmsg_undo_id(call->ctx, call->arg.listen.out_listener);
 }
 
 static int krmsg_check_config(struct krmsg_ctx *ctx,
@@ -221,13 +223,17 @@ static int krmsg_do_connect(struct krmsg_call *call)
 	err = krmsg_check_private(call->ctx, arg->private_len);
 	if (err)
 		return err;
-	return krmsg_connect(call->ctx, arg);
+	return krmsg_connect(call->ctx, arg, &call->made);
 }
 
-static void krmsg_undo_connect(struct krmsg_call *call)
+static void krmsg_undo_ep(struct krmsg_call *call)
 {
-	krmsg_undo_id(call->ctx, call->arg.connect.out_endpoint,
-		      KRMSG_CLOSE_ABORT);
+	krmsg_ep_made(call->made, false);
+}
+
+static void krmsg_keep_ep(struct krmsg_call *call)
+{
+	krmsg_ep_made(call->made, true);
 }
 
 /* The context of target_fd, with a reference that the dispatcher drops. */
@@ -288,13 +294,7 @@ static int krmsg_do_accept(struct krmsg_call *call)
 		if (err)
 			return err;
 	}
-	return krmsg_accept(call->ctx, call->target, arg);
-}
-
-static void krmsg_undo_accept(struct krmsg_call *call)
-{
-	krmsg_undo_id(call->target, call->arg.accept.out_endpoint,
-		      KRMSG_CLOSE_ABORT);
+	return krmsg_accept(call->ctx, call->target, arg, &call->made);
 }
 
 static int krmsg_do_reject(struct krmsg_call *call)
@@ -374,16 +374,19 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 		    .need = KRMSG_RINGS, .undo = krmsg_undo_pool),
 	KRMSG_IOCTL(LISTEN, krmsg_listen, krmsg_do_listen,
 		    KRMSG_OUT(krmsg_listen, out_listener, out_addr),
-		    .need = KRMSG_RINGS, .undo = krmsg_undo_listen),
+		    .need = KRMSG_RINGS | KRMSG_PROBE,
+		    .undo = krmsg_undo_listen),
 	KRMSG_IOCTL(CONNECT, krmsg_connect, krmsg_do_connect,
 		    KRMSG_ZERO(krmsg_connect, config.reserved),
 		    KRMSG_OUT(krmsg_connect, out_endpoint, out_endpoint),
-		    .need = KRMSG_RINGS, .undo = krmsg_undo_connect),
+		    .need = KRMSG_RINGS | KRMSG_PROBE,
+		    .undo = krmsg_undo_ep, .keep = krmsg_keep_ep),
 	KRMSG_IOCTL(ACCEPT, krmsg_accept, krmsg_do_accept,
 		    KRMSG_ZERO(krmsg_accept, config.reserved),
 		    KRMSG_OUT(krmsg_accept, out_endpoint, out_endpoint),
 		    .flags = KRMSG_ACCEPT_FD,
-		    .need = KRMSG_RINGS, .undo = krmsg_undo_accept),
+		    .need = KRMSG_RINGS | KRMSG_PROBE,
+		    .undo = krmsg_undo_ep, .keep = krmsg_keep_ep),
 	KRMSG_IOCTL(REJECT, krmsg_reject, krmsg_do_reject,
 		    KRMSG_ZERO(krmsg_reject, reserved)),
 	KRMSG_IOCTL(CLOSE, krmsg_close, krmsg_do_close,
@@ -612,6 +615,8 @@ static int krmsg_call_run(struct krmsg_call *call,
 		return err;
 
 	err = krmsg_copy_out(call, op, user, size);
+	if (!err && op->keep)
+		op->keep(call);
 	if (err && op->undo) {
 		op->undo(call);
 		/* Whatever undoing had to say, this is the reason. */

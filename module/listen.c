@@ -450,11 +450,12 @@ static u32 reject_reason(int err)
  * @ctx: the listener's context
  * @target: the context that gets the endpoint, ready; may be @ctx
  * @arg: copy of the argument
+ * @made: gets the endpoint, for krmsg_ep_made()
  *
  * Return: 0 or a negative errno with a reason. Sleeps.
  */
 int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
-		 struct krmsg_accept *arg)
+		 struct krmsg_accept *arg, struct krmsg_ep **made)
 {
 	struct krmsg_ep_config cfg = arg->config;
 	struct rdma_cm_id *id;
@@ -493,10 +494,14 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 	mutex_unlock(&target->mutex);
 	rdma_unlock_handler(id);
 	krmsg_ep_end_accept(ep, err, cfg.connect_ms);
+	if (!err) {
+		*made = ep;
+		return 0;
+	}
 	krmsg_ep_put(ep);
 	if (err == -EBADSLT)
-		return krmsg_no_pool(ctx, cfg.pool);
-	if (err)
+		err = krmsg_no_pool(ctx, cfg.pool);
+	else
 		krmsg_fail(ctx, err, KRMSG_STAGE_CONNECT, 0, 0,
 			   err == -ENOSPC ? NO_ROOM :
 			   err == -ENOENT ? "the peer has given up" :

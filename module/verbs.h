@@ -72,6 +72,7 @@ struct krmsg_evslot {
 	bool unread;
 	bool dead;			/* KRMSG_EV_CLOSED went out, or no promise */
 	bool held;			/* counted in ctx->held_events */
+	bool untold;			/* the process does not know the id yet */
 	struct krmsg_event ev;		/* what waits, ev.events says whether */
 };
 

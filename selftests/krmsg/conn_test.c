@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -343,6 +344,107 @@ TEST_F(conn, private_data_too_long)
 	test_ioctl_reject(self->srv.fd, g->req.request, 0, NULL, 24);
 	got_free(g);
 	got_free(need_closed(&self->cli, a, -ECONNREFUSED));
+}
+
+/* A page that can be read only, with an argument in it. */
+static void *read_only(const void *arg, size_t size)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_TRUE(page != MAP_FAILED);
+	memcpy(page, arg, size);
+	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ));
+	return page;
+}
+
+TEST_F(conn, id_cannot_be_told)
+{
+	struct krmsg_connect con = {
+		.size = sizeof(con), .dst = addr4(TEST_IP, self->port),
+	};
+	struct krmsg_accept acc = { .size = sizeof(acc) };
+	struct got *g;
+	void *page;
+	u32 a, b;
+
+	HINT("EFAULT: no endpoint, no record, and the peer hears nothing");
+	page = read_only(&con, sizeof(con));
+	TEST_ERR_TEXT(self->cli.fd, EFAULT, "not writable",
+		      ioctl(self->cli.fd, KRMSG_IOC_CONNECT, page));
+	munmap(page, PAGE);
+	EXPECT_EQ(0, module_total("endpoints"));
+	need_no_records(&self->cli);
+	need_no_records(&self->srv);
+
+	test_ioctl_connect(self->cli.fd, &con.dst, NULL, NULL, 0, &a);
+	g = need_type(&self->srv, KRMSG_REC_CONNREQ, self->lis);
+	acc.request = g->req.request;
+	got_free(g);
+	page = read_only(&acc, sizeof(acc));
+	TEST_ERR_TEXT(self->srv.fd, EFAULT, "not writable",
+		      ioctl(self->srv.fd, KRMSG_IOC_ACCEPT, page));
+	munmap(page, PAGE);
+	need_no_records(&self->srv);
+	HINT("the request still waits");
+	test_ioctl_accept(self->srv.fd, acc.request, -1, NULL, NULL, 0, &b);
+	got_free(need_event(&self->cli, a, KRMSG_EV_OPEN));
+	got_free(need_event(&self->srv, b, KRMSG_EV_OPEN));
+	close_both(&self->cli, a, &self->srv, b);
+}
+
+struct flicker {
+	void *page;
+	u32 stop;
+};
+
+static void *flicker(void *arg)
+{
+	struct flicker *f = arg;
+	volatile u32 i;
+
+	while (!load_acquire(&f->stop)) {
+		mprotect(f->page, PAGE, PROT_READ);
+		mprotect(f->page, PAGE, PROT_READ | PROT_WRITE);
+		/* long enough for a call to begin */
+		for (i = 0; i < 10000; i++)
+			;
+	}
+	return NULL;
+}
+
+/* The page becomes read-only at any moment of CONNECT. */
+TEST_F_TIMEOUT(conn, id_cannot_be_told_any_more, 60)
+{
+	struct krmsg_connect con = {
+		.size = sizeof(con), .dst = addr4(TEST_IP, 1),
+	};
+	u32 i, ids = 0, refused = 0, undone = 0;
+	struct flicker f = { .page = read_only(&con, sizeof(con)) };
+	volatile struct krmsg_connect *c = f.page;
+	pthread_t thread;
+
+	HINT("an endpoint whose id was not told ends without a record");
+	ASSERT_EQ(0, pthread_create(&thread, NULL, flicker, &f));
+	for (i = th_scaled("CONNECTs", 200); i; i--) {
+		if (!ioctl(self->cli.fd, KRMSG_IOC_CONNECT, c)) {
+			ids++;
+			got_free(need_event(&self->cli, c->out_endpoint,
+					    KRMSG_EV_CLOSED));
+			continue;
+		}
+		ASSERT_EQ(EFAULT, errno);
+		if (strstr(last_text(self->cli.fd), "undone"))
+			undone++;
+		else
+			refused++;
+	}
+	store_release(&f.stop, 1);
+	pthread_join(thread, NULL);
+	th_log("%u CONNECTs, %u refused, %u undone", ids, refused, undone);
+	EXPECT_TRUE(TH_UNTIL(SOON, !module_total("endpoints")));
+	need_no_records(&self->cli);
+	munmap(f.page, PAGE);
 }
 
 TEST_F(conn, nobody_listens)
