@@ -195,6 +195,7 @@ static struct krmsg_rxmsg *new_rxmsg(struct krmsg_ep *ep,
 	m->length = item->length;
 	m->tag = item->tag;
 	m->segments = item->segments;
+	/* the one a window before is over, says window_full() of its sender */
 	ep->verdict[item->seq % KRMSG_WINDOW] = 0;
 	if (!(item->flags & KRMSG_ITEMF_UNORDERED))
 		put_in_order(ep, m);

@@ -405,6 +405,22 @@ static bool is_small(const struct krmsg_ep *ep, const struct krmsg_req *req)
 				!(req->flags & KRMSG_SQE_ZEROCOPY));
 }
 
+/*
+ * May no new sequence be used now? Either the window is full, or the message
+ * that is a whole window older was large and is not over: it is acknowledged,
+ * but not all of it was answered with DONE, or it waits for one before it whose
+ * answers are missing. What the peer says by sequence modulo the window, such as
+ * why it has refused a message, is then still about the old one. With this, a
+ * peer that sees the new sequence knows that its answers to the old one have
+ * arrived: it forgets them, and no verdict is ever taken for another message's.
+ */
+static bool window_full(const struct krmsg_ep *ep)
+{
+	const struct krmsg_req *old = ep->inflight[ep->tx.next % KRMSG_WINDOW];
+
+	return krmsg_seqwin_full(&ep->tx) || (old && old->segs);
+}
+
 static void add_messages(struct krmsg_ep *ep, struct tx_frame *f)
 {
 	struct krmsg_req *req, *tmp;
@@ -413,9 +429,9 @@ static void add_messages(struct krmsg_ep *ep, struct tx_frame *f)
 	if (!add_again(ep, f))
 		return;
 	list_for_each_entry_safe(req, tmp, &ep->sendq, node) {
-		if (krmsg_seqwin_full(&ep->tx))
+		if (window_full(ep))
 			krmsg_tx_take_acks(ep);
-		if (krmsg_seqwin_full(&ep->tx)) {
+		if (window_full(ep)) {
 			stall(ep);
 			break;
 		}

@@ -400,14 +400,15 @@ struct flicker {
 
 static void *flicker(void *arg)
 {
+	struct rnd rnd = { .s = 1 };
 	struct flicker *f = arg;
 	volatile u32 i;
 
 	while (!load_acquire(&f->stop)) {
 		mprotect(f->page, PAGE, PROT_READ);
 		mprotect(f->page, PAGE, PROT_READ | PROT_WRITE);
-		/* long enough for a call to begin */
-		for (i = 0; i < 10000; i++)
+		/* about as long as a call takes */
+		for (i = rnd_below(&rnd, 400000); i; i--)
 			;
 	}
 	return NULL;

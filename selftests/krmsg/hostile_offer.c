@@ -330,6 +330,55 @@ static struct wp_seg *offered(struct scene *s)
 	return s->w.seg;
 }
 
+/* Acknowledge all that has come, answered or not. */
+static void ack_all(struct scene *s, u32 *told, u8 flags)
+{
+	struct wp_out o;
+
+	if (*told == s->w.rx_seq && !flags)
+		return;
+	wp_begin(&s->w, &o);
+	o.h.flags = flags;
+	o.h.ack = s->w.rx_seq;
+	*told = s->w.rx_seq;
+	tell(s, &o);
+}
+
+#define BEHIND	300u		/* more than a window */
+
+/* An offer that is acknowledged, but not answered, holds the window. */
+TEST_F(offer, answer_is_late)
+{
+	struct scene *s = &self->s;
+	u32 before = s->w.messages, told = s->w.rx_seq, frames, i;
+	struct wp_seg *seg;
+	struct wp_out o;
+
+	victim_send(s, 1, 20000, 0);
+	NEED(s, wp_find_seg(&s->w));
+	seg = wp_find_seg(&s->w);
+	for (i = 0; i < BEHIND; i++) {
+		put(&s->v.c, KRMSG_OP_SEND, KRMSG_SQE_QUIET, s->v.ep, 0);
+		submit(&s->v.c);
+	}
+	HINT("the sequence a window behind the offer's comes after its answer");
+	NEED(s, (ack_all(s, &told, 0), s->w.messages - before >= 255 &&
+		 told == s->w.rx_seq));
+	frames = s->w.frames;
+	ack_all(s, &told, KRMSG_FRAME_PING);
+	NEED(s, s->w.frames > frames);
+	EXPECT_EQ(255, s->w.messages - before);
+	wp_begin(&s->w, &o);
+	wp_reject_item(&s->w, &o, seg->seq, KRMSG_WIRE_TOO_LONG, seg->rkey);
+	o.h.ack = told;
+	tell(s, &o);
+	NEED(s, (ack_all(s, &told, 0), s->w.messages - before == BEHIND));
+	NEED(s, ended(s, 1));
+	EXPECT_EQ(-EMSGSIZE, victim_find(&s->v, 1)->result);
+	scene_alive(s);
+	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+}
+
 TEST_F(offer, answers_unspoilt)
 {
 	struct scene *s = &self->s;
