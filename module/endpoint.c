@@ -563,6 +563,9 @@ void krmsg_ep_open(struct krmsg_ep *ep)
 		     (le32_to_cpu(ep->peer_hello.features) &
 		      KRMSG_HELLO_RECOVERS);
 	krmsg_beat_start(ep);
+	/* the peer shall know that its HELLO has arrived */
+	if (ep->active)
+		ep->beat |= KRMSG_BEAT_PONG;
 	krmsg_ep_event(ep, KRMSG_EV_OPEN);
 	krmsg_ep_dirty(ep);
 }

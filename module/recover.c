@@ -104,6 +104,21 @@ static bool was_good(struct krmsg_ep *ep)
 	return good;
 }
 
+/*
+ * How long to go without a link. A passive side whose peer has not said a word
+ * since its HELLO cannot know whether its own has arrived: when not, the peer
+ * has ended and cannot tell, for it does not know the session. A peer that is
+ * there connects again at once.
+ */
+static unsigned long patience(const struct krmsg_ep *ep)
+{
+	u32 ms = ep->cfg.recovery_ms;
+
+	if (!ep->active && ep->stats.rx_frames <= 1)
+		ms = min(ms, ep->cfg.connect_ms);
+	return msecs_to_jiffies(ms);
+}
+
 static void break_link(struct krmsg_ep *ep, s32 error, u32 stage,
 		       const struct ib_wc *wc)
 {
@@ -123,7 +138,7 @@ static void break_link(struct krmsg_ep *ep, s32 error, u32 stage,
 	rec->began = ktime_get_ns();
 	if (was_good(ep)) {
 		rec->tries = 0;
-		rec->give_up = jiffies + msecs_to_jiffies(ep->cfg.recovery_ms);
+		rec->give_up = jiffies + patience(ep);
 	}
 	ep->msg.ready = false;
 	ep->data.ready = false;

@@ -608,3 +608,66 @@ TEST_F_TIMEOUT(resume, positions_that_can_be, 90)
 	}
 	aborted(s);
 }
+
+/* ---- a session that the peer may not know ---- */
+
+FIXTURE(ungreeted) {
+	struct scene s;
+	struct krmsg_ep_config cfg;
+};
+
+FIXTURE_SETUP(ungreeted)
+{
+	scene_init(&self->s, false);
+	self->cfg = resume_config();
+	self->cfg.connect_ms = 1000 * th_slow();
+	self->cfg.recovery_ms = 60000;
+	self->s.w.recovers = true;
+	scene_open(&self->s, &self->cfg);
+}
+
+FIXTURE_TEARDOWN(ungreeted)
+{
+	scene_fini(&self->s);
+}
+
+TEST_F_TIMEOUT(ungreeted, ends_soon, 60)
+{
+	struct scene *s = &self->s;
+
+	HINT("a peer that said HELLO only has connect_ms, not recovery_ms");
+	resume_break(s);
+	scene_ends(s, -ETIMEDOUT);
+	EXPECT_EQ(KRMSG_STAGE_RECOVER, s->v.stage);
+}
+
+TEST_F_TIMEOUT(ungreeted, one_frame_is_enough, 60)
+{
+	struct scene *s = &self->s;
+	struct wp_out o;
+
+	HINT("a peer that has said more has recovery_ms");
+	wp_begin(&s->w, &o);
+	send_hello(s, &o);
+	NEED(s, !wp_busy(&s->w));
+	resume_break(s);
+	EXPECT_TRUE(!ON_STAGE(s, 3000, s->v.closed));
+	resume_connect(s);
+	resume_greet(s);
+	scene_alive(s);
+	aborted(s);
+}
+
+/* The victim says a word to a peer whose HELLO it has. */
+TEST(opening_is_told)
+{
+	static struct scene s;
+
+	scene_init(&s, true);
+	scene_open(&s, NULL);
+	HINT("a frame follows HELLO though there is nothing to send");
+	NEED(&s, s.w.frames >= 2);
+	scene_alive(&s);
+	scene_close(&s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_fini(&s);
+}
