@@ -291,6 +291,10 @@ u32 krmsg_ctx_count(void);
 /* module parameters, in main.c */
 extern bool krmsg_inject_allowed;
 extern unsigned int krmsg_first_sequence;
+extern unsigned int krmsg_remember_ms;
+
+#define KRMSG_REMEMBER_MS	120000
+#define KRMSG_REMEMBER_MAX_MS	600000
 int krmsg_inject(struct krmsg_ctx *ctx, struct krmsg_inject *arg);
 
 /* ringmem.c */

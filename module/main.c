@@ -22,6 +22,10 @@ unsigned int krmsg_first_sequence;
 module_param_named(first_sequence, krmsg_first_sequence, uint, 0644);
 MODULE_PARM_DESC(first_sequence, "sequence of the first message that new endpoints receive (0 to 4294967295, default 0)");
 
+unsigned int krmsg_remember_ms = KRMSG_REMEMBER_MS;
+module_param_named(remember_ms, krmsg_remember_ms, uint, 0644);
+MODULE_PARM_DESC(remember_ms, "how long ended sessions are known, in ms (0 to 600000, default 120000)");
+
 static struct miscdevice krmsg_misc = {
 	.minor	= KRMSG_MINOR,
 	.name	= "krmsg",

@@ -5,7 +5,6 @@
 #ifndef KRMSG_RECOVER_H
 #define KRMSG_RECOVER_H
 
-#define KRMSG_TOMB_MS		120000	/* how long an ended session is known */
 #define KRMSG_BYE_MS		200	/* how long an end waits for its BYE */
 #define KRMSG_SETTLE_MS		100	/* and for the peer's word on a new lane */
 #define KRMSG_DRAIN_MS		5000	/* and for a device to flush a lane */

@@ -16,6 +16,7 @@ struct session_net {
 	struct net *net;	/* pinned by id */
 	struct rdma_cm_id *id;
 	u32 users;
+	unsigned long until;	/* no users: when it goes, in jiffies */
 	u16 port;
 };
 
@@ -43,8 +44,18 @@ static u32 nr_tombs;
 static void bury_old(struct work_struct *work);
 static DECLARE_DELAYED_WORK(tomb_work, bury_old);
 
+static void drop_unused(struct work_struct *work);
+static DECLARE_DELAYED_WORK(nets_work, drop_unused);
+
 static LIST_HEAD(nets);			/* nets_mutex */
 static DEFINE_MUTEX(nets_mutex);	/* outermost but for handler mutexes */
+
+/* How long ended sessions are known, in jiffies. */
+static unsigned long remember_time(void)
+{
+	return msecs_to_jiffies(min_t(u32, READ_ONCE(krmsg_remember_ms),
+				      KRMSG_REMEMBER_MAX_MS));
+}
 
 /* Under the table's lock. */
 static void forget(struct session *s)
@@ -70,7 +81,7 @@ static void bury_old(struct work_struct *work)
 	xa_unlock(&sessions);
 	if (more)
 		queue_delayed_work(krmsg_ep_wq, &tomb_work,
-				   msecs_to_jiffies(KRMSG_TOMB_MS / 4));
+				   remember_time() / 4 + 1);
 }
 
 /**
@@ -121,14 +132,13 @@ void krmsg_session_del(struct krmsg_ep *ep)
 	s->ep = NULL;
 	s->reason = ep->why.error ? KRMSG_REJ_DIED : KRMSG_REJ_OVER;
 	s->delivered = ep->rx.base;
-	s->until = jiffies + msecs_to_jiffies(KRMSG_TOMB_MS);
+	s->until = jiffies + remember_time();
 	if (!ep->opened)
 		forget(s);
 	else if (nr_tombs > TOMBS_MAX)
 		forget(list_first_entry(&tombs, struct session, node));
 	xa_unlock(&sessions);
-	queue_delayed_work(krmsg_ep_wq, &tomb_work,
-			   msecs_to_jiffies(KRMSG_TOMB_MS / 4));
+	queue_delayed_work(krmsg_ep_wq, &tomb_work, remember_time() / 4 + 1);
 }
 
 /*
@@ -209,6 +219,12 @@ static struct session_net *net_create(struct net *net)
 	return n;
 }
 
+static void net_destroy(struct session_net *n)
+{
+	rdma_destroy_id(n->id);
+	kfree(n);
+}
+
 static struct session_net *net_find(struct net *net)
 {
 	struct session_net *n;
@@ -245,23 +261,54 @@ int krmsg_session_port(struct net *net)
  * krmsg_session_net_put() - an endpoint of a namespace has ended
  * @net: the namespace
  *
- * The last one takes the listener with it, and so its hold of the namespace.
+ * The last one takes the listener with it, and so its hold of the namespace. The
+ * first namespace is there for ever: its listener stays for as long as ended
+ * sessions are known, for a peer whose link broke before it heard of the end.
  */
 void krmsg_session_net_put(struct net *net)
 {
+	const unsigned long keep = remember_time();
 	struct session_net *n;
 
 	mutex_lock(&nets_mutex);
 	n = net_find(net);
-	if (n && !--n->users)
-		list_del(&n->node);
-	else
+	if (n && --n->users)
 		n = NULL;
+	if (n && keep && net_eq(net, &init_net)) {
+		n->until = jiffies + keep;
+		mod_delayed_work(krmsg_ep_wq, &nets_work, keep);
+		n = NULL;
+	}
+	if (n)
+		list_del(&n->node);
 	mutex_unlock(&nets_mutex);
-	if (!n)
-		return;
-	rdma_destroy_id(n->id);
-	kfree(n);
+	if (n)
+		net_destroy(n);
+}
+
+/* Take out a listener that has had no user for long enough; or for any time. */
+static struct session_net *take_unused(bool all)
+{
+	struct session_net *n;
+
+	mutex_lock(&nets_mutex);
+	list_for_each_entry(n, &nets, node) {
+		if (n->users || (!all && time_before(jiffies, n->until)))
+			continue;
+		list_del(&n->node);
+		mutex_unlock(&nets_mutex);
+		return n;
+	}
+	mutex_unlock(&nets_mutex);
+	return NULL;
+}
+
+static void drop_unused(struct work_struct *work)
+{
+	struct session_net *n;
+
+	while ((n = take_unused(false)))
+		net_destroy(n);
 }
 
 /* A data lane for the link that is up. */
@@ -402,7 +449,11 @@ int krmsg_session_request(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 void krmsg_sessions_exit(void)
 {
 	struct session *s, *tmp;
+	struct session_net *n;
 
+	cancel_delayed_work_sync(&nets_work);
+	while ((n = take_unused(true)))
+		net_destroy(n);
 	cancel_delayed_work_sync(&tomb_work);
 	xa_lock(&sessions);
 	list_for_each_entry_safe(s, tmp, &tombs, node)

@@ -161,6 +161,7 @@ TEST(failed_accept_is_told)
 		g = need_closed(&p.a, a, -ENOSPC);
 		EXPECT_EQ(KRMSG_STAGE_CONNECT, g->ev.stage);
 		got_free(g);
+		ASSERT_TRUE(TH_UNTIL(SOON, !module_total("endpoints")));
 	}
 	connect_to(&p.a, &p.b, p.port, &cfg, &cfg, &a, &b);
 	need_no_records(&p.b);

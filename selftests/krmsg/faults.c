@@ -42,6 +42,13 @@ static void fault_in(void)
 		FAIL("mlockall: %s", strerror(errno));
 }
 
+/* So that each exchange makes it again. */
+static void listener_goes_at_once(void)
+{
+	ASSERT_TRUE(write_file("/sys/module/krmsg/parameters", "remember_ms",
+			       "0"));
+}
+
 void need_fail_nth(void)
 {
 	static const char * const dirs[] = {
@@ -58,6 +65,7 @@ void need_fail_nth(void)
 		if (!write_file(dir, "verbose", "0"))
 			SKIP("the kernel has no %s", dirs[i]);
 	}
+	listener_goes_at_once();
 	/* also those that may sleep, and single pages */
 	ASSERT_TRUE(write_file(DEBUGFS "/failslab", "ignore-gfp-wait", "N"));
 	ASSERT_TRUE(write_file(DEBUGFS "/fail_page_alloc", "ignore-gfp-wait",
@@ -110,6 +118,7 @@ void need_fault_points(void)
 
 	if (!dir)
 		SKIP("the module has no fault points: use --kernel debug");
+	listener_goes_at_once();
 	points_found = 0;
 	while ((d = readdir(dir))) {
 		if (d->d_name[0] == '.')

@@ -671,3 +671,33 @@ TEST(opening_is_told)
 	scene_close(&s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
 	scene_fini(&s);
 }
+
+/* Nobody else is there, whose session would keep the module's listener. */
+TEST(ended_alone)
+{
+	const struct krmsg_ep_config cfg = resume_config();
+	struct krmsg_cm_req req;
+	static struct scene s;
+	struct wp_out o;
+
+	ctx_init(&s.v.c);
+	s.v.listener = listen_any(&s.v.c, 0, &s.v.port);
+	ASSERT_EQ(0, wp_dev_open(&s.dev));
+	ASSERT_EQ(0, wp_init(&s.w, &s.dev, true));
+	s.w.recovers = true;
+	scene_open(&s, &cfg);
+	test_ioctl_close(s.v.c.fd, s.v.ep, 0);
+	NEED(&s, s.w.fin_close_seen);
+	wp_begin(&s.w, &o);
+	wp_fin(&s.w, &o, KRMSG_ITEMF_CLOSE);
+	send_hello(&s, &o);
+	NEED(&s, s.v.closed);
+	EXPECT_EQ(0, s.v.error);
+	ASSERT_TRUE(TH_UNTIL(SOON, !module_total("endpoints")));
+	HINT("a peer that has not heard of the end asks, and is told");
+	request(&s, &req, KRMSG_LANE_MESSAGE, 1);
+	EXPECT_EQ(KRMSG_REJ_OVER, claim(&s, &req, sizeof(req)));
+	wp_drop(&s.w);
+	wp_dev_close(&s.dev);
+	ctx_close(&s.v.c);
+}
