@@ -484,7 +484,7 @@ static void end_send_small(struct env *e)
 }
 
 const struct seq seq_send_small = {
-	.name = "send small", .fd = fd_a, .pending = true,
+	.name = "send small", .data_path = true, .fd = fd_a, .pending = true,
 	.setup = with_regions, .teardown = without_regions,
 	.begin = not_queued, .act = act_send_small, .end = end_send_small,
 };
@@ -520,7 +520,7 @@ static int act_send_large(struct env *e)
 }
 
 const struct seq seq_send_large = {
-	.name = "send large", .fd = fd_a, .pending = true,
+	.name = "send large", .data_path = true, .fd = fd_a, .pending = true,
 	.setup = with_regions, .teardown = without_regions,
 	.begin = begin_send_large, .act = act_send_large, .end = end_large,
 };
@@ -533,7 +533,7 @@ static void end_receive(struct env *e)
 }
 
 const struct seq seq_receive = {
-	.name = "receive", .fd = fd_b, .pending = true,
+	.name = "receive", .data_path = true, .fd = fd_b, .pending = true,
 	.setup = with_regions, .teardown = without_regions,
 	.begin = not_queued, .act = act_recv, .end = end_receive,
 };
@@ -556,7 +556,7 @@ static void end_cancel(struct env *e)
 }
 
 const struct seq seq_cancel = {
-	.name = "cancel", .fd = fd_b, .pending = true,
+	.name = "cancel", .data_path = true, .fd = fd_b, .pending = true,
 	.setup = with_regions, .teardown = without_regions,
 	.begin = begin_send_large, .act = act_cancel, .end = end_cancel,
 };

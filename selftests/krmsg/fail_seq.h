@@ -43,6 +43,8 @@ struct seq {
 	bool pending;
 	/* the connection manager may have a word of its own */
 	bool cm;
+	/* ENTER alone: it allocates nothing, and reads its argument by words */
+	bool data_path;
 };
 
 extern const struct seq seq_open, seq_setup, seq_map, seq_info, seq_register,
