@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "harness.h"
 
 #define SYSFS	"/sys/class/misc/krmsg/"
+#define KNOWN	"selftests/vm/known"
 
 static struct th_test *tests, **tests_tail = &tests;
 
@@ -223,6 +225,60 @@ static bool is_report(const char *line)
 	return false;
 }
 
+/* First lines of reports that are not krmsg's. */
+static regex_t known[32];
+static unsigned int nr_known;
+
+/* The file is not there when the programs are away from their tree. */
+static void read_known(void)
+{
+	FILE *f = fopen(KNOWN, "re");
+	char line[400];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = 0;
+		if (!line[0] || line[0] == '#')
+			continue;
+		if (nr_known == sizeof(known) / sizeof(known[0]) ||
+		    regcomp(&known[nr_known], line, REG_EXTENDED | REG_NOSUB))
+			th_log(KNOWN ": not used: %s", line);
+		else
+			nr_known++;
+	}
+	if (f)
+		fclose(f);
+}
+
+static bool is_known(const char *line)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_known; i++)
+		if (!regexec(&known[i], line, 0, NULL, 0))
+			return true;
+	return false;
+}
+
+/*
+ * Is this a line of a known report? One that krmsg wrote itself is not, nor is
+ * another report that comes in between.
+ */
+static bool part_of_known(const char *line)
+{
+	static bool inside;
+
+	if (is_known(line)) {
+		th_log("kernel: %s", line);
+		th_log("  not counted, see " KNOWN "; lockdep is off from here on");
+		inside = true;
+		return true;
+	}
+	if (!inside || is_report(line) || !strncmp(line, "krmsg", 5))
+		return false;
+	inside = strncmp(line, "=====", 5);
+	return true;
+}
+
 /* Read the kernel log since the last call; false when it has a complaint. */
 static bool kernel_log_clean(void)
 {
@@ -246,6 +302,8 @@ static bool kernel_log_clean(void)
 		end = strchr(++text, '\n');
 		if (end)
 			*end = 0;
+		if (part_of_known(text))
+			continue;
 		if (is_report(text)) {
 			bad = 40;
 		} else if (strstr(text, "krmsg") && level <= 4) {
@@ -467,6 +525,7 @@ int th_main(int argc, char **argv)
 	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (kmsg >= 0)
 		lseek(kmsg, 0, SEEK_END);
+	read_known();
 	nr = first ? first : 1;
 	each_test {
 		start = th_now_ns();

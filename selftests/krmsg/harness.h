@@ -62,7 +62,7 @@ void th_skip(const char *fmt, ...) TH_PRINTF(1, 2) __attribute__((noreturn));
 
 /*
  * This test provokes warnings of krmsg in the kernel log, or errors; reports
- * of the kernel itself are never accepted.
+ * of the kernel itself are never accepted, but those of selftests/vm/known.
  */
 void th_expect_krmsg_log(void);
 
