@@ -3,6 +3,8 @@
  * Listeners, and connect requests until they are answered. A request is an
  * endpoint in state REQUESTED that belongs to its listener.
  */
+#include <net/ipv6.h>
+
 #include "verbs.h"
 
 static void listener_free_work(struct work_struct *work)
@@ -121,12 +123,23 @@ static const char *bind_error(int err)
 	}
 }
 
+/* The connection manager takes it for any address: open to other hosts. */
+static bool is_loopback(const struct sockaddr_storage *sa)
+{
+	if (sa->ss_family == AF_INET6)
+		return ipv6_addr_loopback(&((struct sockaddr_in6 *)sa)->sin6_addr);
+	return ipv4_is_loopback(((struct sockaddr_in *)sa)->sin_addr.s_addr);
+}
+
 static int bind_and_listen(struct krmsg_ctx *ctx, struct rdma_cm_id *id,
 			   struct sockaddr_storage *sa, u32 backlog)
 {
 	int err;
 
-	err = rdma_bind_addr(id, (struct sockaddr *)sa);
+	if (is_loopback(sa))
+		err = -ENODEV;
+	else
+		err = rdma_bind_addr(id, (struct sockaddr *)sa);
 	if (err)
 		return krmsg_fail(ctx, err, KRMSG_STAGE_RESOLVE_ADDR, 0, 0,
 				  "cannot bind to %pISpc: %s", sa,

@@ -513,6 +513,10 @@ TEST_F(conn, no_device)
 		EXPECT_EQ(ENODEV, errno);
 		EXPECT_GT(strlen(last_text(self->cli.fd)), 5);
 	}
+	HINT("nobody may take a listener on loopback for one on any address");
+	test_err_ioctl_listen(ENODEV, self->cli.fd, &to, 0, 0, &a, NULL);
+	to = addr6("::1", 5, 0);
+	test_err_ioctl_listen(ENODEV, self->cli.fd, &to, 0, 0, &a, NULL);
 }
 
 TEST_F(conn, server_never_decides)
