@@ -17,6 +17,8 @@ struct krmsg_ep_config victim_config(void)
 	struct krmsg_ep_config cfg = {
 		.user_data = 0x71c,
 		.linger_ms = 1000,
+		/* a busy machine may stand still between two steps of a dial */
+		.connect_ms = 60000,
 	};
 
 #ifdef KRMSG_EPF_NO_RECOVERY
