@@ -518,6 +518,7 @@ static void lane_event(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		rejected(lane, id, ev);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
+		complete_all(&lane->parted);
 		disconnected(ep);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:

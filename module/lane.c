@@ -19,6 +19,7 @@ void krmsg_lane_init(struct krmsg_lane *lane, struct krmsg_ep *ep, u8 kind)
 	lane->ep = ep;
 	lane->slot_size = KRMSG_SLOT_SIZE;
 	init_completion(&lane->settled);
+	init_completion(&lane->parted);
 	init_completion(&lane->send_drain.done);
 	init_completion(&lane->recv_drain.done);
 }
@@ -367,14 +368,27 @@ void krmsg_lane_destroy_qp(struct krmsg_lane *lane)
  * disconnect before it has that one's last word on the connection, and the
  * other would believe in the lane until it is silent for too long.
  */
-static void disconnect(struct krmsg_lane *lane)
+static bool disconnect(struct krmsg_lane *lane)
 {
 	if (!lane->id || !lane->connected)
-		return;
+		return false;
 	if (!lane->ep->active)
 		wait_for_completion_timeout(&lane->settled,
 					    msecs_to_jiffies(KRMSG_SETTLE_MS));
-	rdma_disconnect(lane->id);
+	return !rdma_disconnect(lane->id);
+}
+
+/*
+ * The peer's word on the disconnect says that its queue pair does not send any
+ * more. soft-RoCE uses freed memory when a packet comes in just while its queue
+ * pair is destroyed. A peer that is gone sends nothing either: do not wait long.
+ */
+static void wait_parted(struct krmsg_lane *lane, unsigned long end)
+{
+	long left = end - jiffies;
+
+	if (left > 0)
+		wait_for_completion_timeout(&lane->parted, left);
 }
 
 /**
@@ -386,10 +400,15 @@ static void disconnect(struct krmsg_lane *lane)
  */
 void krmsg_lanes_stop(struct krmsg_ep *ep)
 {
-	disconnect(&ep->data);
-	disconnect(&ep->msg);
+	const unsigned long end = jiffies + msecs_to_jiffies(KRMSG_PART_MS);
+	bool data = disconnect(&ep->data), msg = disconnect(&ep->msg);
+
 	krmsg_lane_drain(&ep->data);
 	krmsg_lane_drain(&ep->msg);
+	if (data)
+		wait_parted(&ep->data, end);
+	if (msg)
+		wait_parted(&ep->msg, end);
 	krmsg_lane_destroy_qp(&ep->data);
 	krmsg_lane_destroy_qp(&ep->msg);
 	/* nothing of these QPs may be left when their slots are freed */

@@ -7,6 +7,7 @@
 
 #define KRMSG_BYE_MS		200	/* how long an end waits for its BYE */
 #define KRMSG_SETTLE_MS		100	/* and for the peer's word on a new lane */
+#define KRMSG_PART_MS		100	/* and for the peer to stop sending */
 #define KRMSG_DRAIN_MS		5000	/* and for a device to flush a lane */
 
 /* Bits of ep->beat: what a frame shall be sent for. */

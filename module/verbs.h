@@ -264,6 +264,7 @@ struct krmsg_drain {
  * @devcq: where it completes
  * @ready: may be posted to; ctx->lock
  * @settled: the connection manager has said what came of the connection
+ * @parted: the connection manager has said that it is over
  * @nr_slots: receive slots
  * @repost: slots to post again; ctx->lock
  * @sq_size: work requests the send queue takes, without drain marker
@@ -284,6 +285,7 @@ struct krmsg_lane {
 	bool ready;
 	bool connected;
 	struct completion settled;
+	struct completion parted;
 	struct rdma_cm_id *id;
 	struct krmsg_cm_grave *grave;
 	struct ib_qp *qp;
