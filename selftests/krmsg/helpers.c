@@ -68,14 +68,27 @@ u32 connect_open(struct ctx *c, u16 port, const struct krmsg_ep_config *cfg)
 	return id;
 }
 
+/* Where everything is slow, to connect may be so too. */
+static struct krmsg_ep_config patient(const struct krmsg_ep_config *cfg)
+{
+	struct krmsg_ep_config c = {};
+
+	if (cfg)
+		c = *cfg;
+	if (!c.connect_ms)
+		c.connect_ms = 5000 * th_slow();
+	return c;
+}
+
 void connect_to(struct ctx *cl, struct ctx *sv, u16 port,
 		const struct krmsg_ep_config *ccfg,
 		const struct krmsg_ep_config *scfg, u32 *cep, u32 *sep)
 {
+	struct krmsg_ep_config c = patient(ccfg), d = patient(scfg);
 	struct krmsg_addr a = addr4(TEST_IP, port);
 
-	test_ioctl_connect(cl->fd, &a, ccfg, NULL, 0, cep);
-	*sep = accept_one(sv, scfg);
+	test_ioctl_connect(cl->fd, &a, &c, NULL, 0, cep);
+	*sep = accept_one(sv, &d);
 	got_free(need_event(cl, *cep, KRMSG_EV_OPEN));
 	got_free(need_event(sv, *sep, KRMSG_EV_OPEN));
 }

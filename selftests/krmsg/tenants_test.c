@@ -87,6 +87,8 @@ static void become(unsigned int uid, bool member)
 /* One of each object; fillers move the ids away from those of the other. */
 static void tenant_make(struct tenant *t, u32 fillers)
 {
+	/* one endpoint waits for its answer as long as the test lasts */
+	const struct krmsg_ep_config cfg = { .connect_ms = 600000 };
 	struct krmsg_addr to;
 	struct got *g;
 	struct mem m;
@@ -103,7 +105,7 @@ static void tenant_make(struct tenant *t, u32 fillers)
 	connect_to(&t->c, &t->c, t->port, NULL, NULL, &t->id[CLIENT],
 		   &t->id[SERVER]);
 	to = addr4(TEST_IP, t->port);
-	test_ioctl_connect(t->c.fd, &to, NULL, NULL, 0, &t->id[WAITING]);
+	test_ioctl_connect(t->c.fd, &to, &cfg, NULL, 0, &t->id[WAITING]);
 	g = need_type(&t->c, KRMSG_REC_CONNREQ, 0);
 	t->id[REQUEST] = g->req.request;
 	got_free(g);
