@@ -427,6 +427,10 @@ TEST_F_TIMEOUT(link, operations_without_a_key, 60)
 		NEED(s, s->w.send_errors ||
 		     s->w.lane[KRMSG_LANE_MESSAGE].disconnected);
 		EXPECT_EQ(sent, s->w.sent);
+		EXPECT_TRUE(!s->w.send_errors ||
+			    s->w.send_status == IBV_WC_WR_FLUSH_ERR ||
+			    s->w.send_status == IBV_WC_REM_ACCESS_ERR ||
+			    s->w.send_status == IBV_WC_REM_INV_REQ_ERR);
 		HINT("%s: the device has broken the link; it may give a status",
 		     ops[i / 2].what);
 		ends(s, s->v.wc_status ? -EPROTO : -EIO);
