@@ -241,6 +241,9 @@ static void cm_event(struct wire_peer *w, struct rdma_cm_event *ev)
 		take_request(w, ev);
 		return;
 	}
+	/* the victim waits for this, and what is still queued ends with it */
+	if (ev->event == RDMA_CM_EVENT_DISCONNECTED)
+		rdma_disconnect(ev->id);
 	/* of a link that is over */
 	if (ev->id != l->id) {
 		rdma_ack_cm_event(ev);
@@ -333,7 +336,8 @@ static struct rdma_conn_param conn_params(const void *priv, u8 priv_len)
 		.private_data_len = priv_len,
 		.responder_resources = 16,
 		.initiator_depth = 16,
-		.retry_count = 7,
+		/* soft-RoCE takes 7 for ever */
+		.retry_count = 6,
 		.rnr_retry_count = 7,
 	};
 
@@ -709,9 +713,6 @@ static int do_op(struct wire_peer *w, u8 lane, struct ibv_send_wr *wr)
 		return -err;
 	while (!w->ops_done) {
 		wp_poll(w);
-		/* the other end is gone: a device may try for ever */
-		if (w->lane[KRMSG_LANE_MESSAGE].disconnected)
-			return -ECONNRESET;
 		if (th_now_ns() > end)
 			return -ETIMEDOUT;
 	}
