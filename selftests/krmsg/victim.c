@@ -339,7 +339,7 @@ void scene_init(struct scene *s, bool victim_active)
 	s->far = mmap(NULL, sizeof(*s->far), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_TRUE(s->far != MAP_FAILED);
-	s->far->pace_ms = PACE_MS;
+	s->far->pace_ms = PACE_MS * th_slow();
 	s->far_pid = th_fork(far_main, s->far);
 	ctx_init(&v->c);
 	v->listener = listen_any(&v->c, 0, &v->port);
