@@ -214,15 +214,20 @@ static bool is_known(const struct krmsg_rxmsg *m, u32 seq)
 	return m->state != KRMSG_RX_FREE && m->seq == seq;
 }
 
+/* As krmsg_replay_arrive(); nothing may come after a FIN. */
+static int arrive(struct krmsg_ep *ep, const struct krmsg_item *item)
+{
+	if (ep->fin_rcvd)
+		return -EPROTO;
+	return krmsg_replay_arrive(&ep->rx_replay, &ep->rx, item->seq);
+}
+
 static int rx_data(struct krmsg_ep *ep, struct krmsg_slot *slot,
 		   const struct krmsg_item *item)
 {
 	struct krmsg_rxmsg *m = &ep->rxmsg[item->seq % KRMSG_WINDOW];
-	int again;
+	int again = arrive(ep, item);
 
-	if (ep->fin_rcvd)
-		return -EPROTO;
-	again = krmsg_replay_arrive(&ep->rx_replay, &ep->rx, item->seq);
 	if (again < 0)
 		return again;
 	/* it cannot have come in another shape before */
@@ -250,11 +255,8 @@ static int rx_data(struct krmsg_ep *ep, struct krmsg_slot *slot,
 static int rx_offer(struct krmsg_ep *ep, const struct krmsg_item *item)
 {
 	struct krmsg_rxmsg *m = &ep->rxmsg[item->seq % KRMSG_WINDOW];
-	int again;
+	int again = arrive(ep, item);
 
-	if (ep->fin_rcvd)
-		return -EPROTO;
-	again = krmsg_replay_arrive(&ep->rx_replay, &ep->rx, item->seq);
 	if (again < 0)
 		return again;
 	if (again && (is_delivered(ep, item->seq) || is_known(m, item->seq)))
