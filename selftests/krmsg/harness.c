@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <poll.h>
 #include <regex.h>
 #include <signal.h>
@@ -370,6 +371,34 @@ static void show_group(int pgid)
 		closedir(dir);
 }
 
+/*
+ * What the devices have sent again, refused or dropped since they exist. A
+ * link that breaks by itself has left something there.
+ */
+static void show_devices(void)
+{
+	static const char *const words[] = {
+		"err", "retry", "duplicate", "out_of_seq", "rnr",
+	};
+	glob_t g;
+	size_t i, k;
+
+	if (glob("/sys/class/infiniband/*/ports/1/hw_counters/*", 0, NULL, &g))
+		return;
+	for (i = 0; i < g.gl_pathc; i++) {
+		const char *name = strrchr(g.gl_pathv[i], '/') + 1;
+		long long n = th_read_number(g.gl_pathv[i]);
+
+		for (k = 0; k < sizeof(words) / sizeof(*words); k++) {
+			if (n > 0 && strstr(name, words[k])) {
+				th_log("device: %s %lld", name, n);
+				break;
+			}
+		}
+	}
+	globfree(&g);
+}
+
 static bool wait_exit(int pid, unsigned int ms)
 {
 	int fd = syscall(SYS_pidfd_open, pid, 0), n;
@@ -433,6 +462,8 @@ static int run(const struct th_test *t, const struct th_variant *v)
 		th_log("the kernel log has a complaint, see above");
 		rc = TH_FAIL;
 	}
+	if (rc == TH_FAIL)
+		show_devices();
 	return rc;
 }
 
