@@ -384,10 +384,7 @@ TEST(ping)
 
 	HINT("small and large messages both ways");
 	pair_init(&p, NULL);
-	mem_get(&ma, MEM_PLAIN, 256 * KIB);
-	mem_get(&mb, MEM_PLAIN, 256 * KIB);
-	mem_register(&p.a, &ma);
-	mem_register(&p.b, &mb);
+	pair_mem(&p, &ma, &mb, 256 * KIB);
 	for (i = 0; i < 200; i++) {
 		len = i % 2 ? i : 4000 + i * 500;
 		fill(ma.p, len, i);

@@ -16,10 +16,7 @@ FIXTURE(close) {
 FIXTURE_SETUP(close)
 {
 	pair_init(&self->p, NULL);
-	mem_get(&self->a, MEM_PLAIN, MIB);
-	mem_get(&self->b, MEM_PLAIN, MIB);
-	mem_register(&self->p.a, &self->a);
-	mem_register(&self->p.b, &self->b);
+	pair_mem(&self->p, &self->a, &self->b, MIB);
 }
 
 FIXTURE_TEARDOWN(close)

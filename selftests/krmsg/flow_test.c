@@ -175,10 +175,7 @@ FIXTURE_SETUP(flood)
 	o.cb = o.ca;
 	self->rnr = rnr_count();
 	pair_init(&self->p, &o);
-	mem_get(&self->a, MEM_PLAIN, 64 * KIB);
-	mem_get(&self->b, MEM_PLAIN, 64 * KIB);
-	mem_register(&self->p.a, &self->a);
-	mem_register(&self->p.b, &self->b);
+	pair_mem(&self->p, &self->a, &self->b, 64 * KIB);
 }
 
 FIXTURE_TEARDOWN(flood)
@@ -462,10 +459,7 @@ FIXTURE_SETUP(storm)
 
 	o.cb = o.ca;
 	pair_init(&self->p, &o);
-	mem_get(&self->m[0], MEM_PLAIN, 4 * MIB);
-	mem_get(&self->m[1], MEM_PLAIN, 4 * MIB);
-	mem_register(&self->p.a, &self->m[0]);
-	mem_register(&self->p.b, &self->m[1]);
+	pair_mem(&self->p, &self->m[0], &self->m[1], 4 * MIB);
 }
 
 FIXTURE_TEARDOWN(storm)

@@ -165,10 +165,7 @@ static void messages_get_through(void)
 
 	HINT("the module works as before: small and large messages");
 	pair_init(&p, NULL);
-	mem_get(&from, MEM_PLAIN, 200 * KIB);
-	mem_get(&to, MEM_PLAIN, 200 * KIB);
-	mem_register(&p.a, &from);
-	mem_register(&p.b, &to);
+	pair_mem(&p, &from, &to, 200 * KIB);
 	for (i = 1; i <= 20; i++) {
 		fill(from.p, 200 * KIB, i);
 		put_send(&p.a, 0, p.ea, i, from.region, 0, 300);

@@ -222,6 +222,14 @@ void mem_release(struct ctx *c, struct mem *m)
 	test_ioctl_release(c->fd, m->region, 0);
 }
 
+void pair_mem(struct pair *p, struct mem *a, struct mem *b, size_t len)
+{
+	mem_get(a, MEM_PLAIN, len);
+	mem_get(b, MEM_PLAIN, len);
+	mem_register(&p->a, a);
+	mem_register(&p->b, b);
+}
+
 /* ---- data ---- */
 
 static u64 pattern_word(u64 seed, u64 i)

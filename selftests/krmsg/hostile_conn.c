@@ -259,7 +259,7 @@ TEST_F(peer, hello_at_its_limits)
 		s->w.slots = edits[i].at == 20 ? edits[i].value : WP_SLOTS;
 		s->w.credit = edits[i].at == 24 ? edits[i].value : WP_CREDIT;
 		scene_alive(s);
-		scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+		scene_abort(s);
 		scene_again(s);
 	}
 }
@@ -292,7 +292,7 @@ TEST_F(peer, hello_of_the_smallest)
 	EXPECT_EQ(100, wp_find_seg(&s->w)->length);
 	EXPECT_EQ(0, s->w.messages);
 	scene_innocents(s);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 TEST_F(peer, something_else_before_hello)
@@ -387,7 +387,7 @@ TEST(data_lane_of_nobody)
 	HINT("the right one is taken once");
 	scene_data_lane(s);
 	scene_alive(s);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 	scene_fini(s);
 }
 
@@ -419,7 +419,7 @@ TEST(data_lane_requests)
 		wp_close_lane(&s->w.lane[KRMSG_LANE_DATA]);
 	}
 	scene_alive(s);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 	scene_fini(s);
 }
 

@@ -114,7 +114,7 @@ TEST_F(link, no_receives)
 		victim_send(s, 3 + i, 4000, 0);
 	scene_innocents(s);
 	EXPECT_EQ(0, s->v.closed);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 #ifdef KRMSG_MS_OFF
@@ -328,7 +328,7 @@ static void flooded(struct scene *s, const char *what, u32 n,
 	       n, what, (unsigned long long)(th_now_ns() - start) / 1000000,
 	       s->inn.rounds - near, load_acquire(&s->far->rounds) - far);
 	scene_alive(s);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 	scene_again(s);
 }
 
@@ -366,7 +366,7 @@ TEST_F(link, flood_unread)
 	ASSERT_EQ(0, wp_send(w, &o));
 	NEED(s, s->v.messages == n + 1);
 	EXPECT_EQ(0, s->v.closed);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 /* ---- other operations than SEND ---- */

@@ -88,7 +88,7 @@ TEST_F(offer, unspoilt)
 		EXPECT_EQ(-1, verify(s->v.m.p + i * VICTIM_BUF, 20000, i));
 	}
 	scene_alive(s);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 static void pull_of_bad_key(struct scene *s, u32 rkey, u64 addr)
@@ -209,7 +209,7 @@ TEST_F_TIMEOUT(offer, segments_that_do_not_add_up, 60)
 		scene_again(s);
 		begin(s);
 	}
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 TEST_F(offer, segment_of_no_offer)
@@ -376,7 +376,7 @@ TEST_F(offer, answer_is_late)
 	NEED(s, ended(s, 1));
 	EXPECT_EQ(-EMSGSIZE, victim_find(&s->v, 1)->result);
 	scene_alive(s);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 TEST_F(offer, answers_unspoilt)
@@ -402,7 +402,7 @@ TEST_F(offer, answers_unspoilt)
 	EXPECT_EQ(0, victim_find(&s->v, 1)->result);
 	EXPECT_EQ(-ECANCELED, victim_find(&s->v, 2)->result);
 	EXPECT_EQ(0, victim_find(&s->v, 3)->result);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 static void all_broken(struct scene *s, s32 error)
@@ -494,7 +494,7 @@ TEST_F_TIMEOUT(offer, answers, 60)
 		scene_again(s);
 		begin(s);
 	}
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 /* The segment ends where the key ends. */
@@ -559,7 +559,7 @@ TEST_F(offer, never_answered)
 	NEED(s, s->w.rx_seq == 16);
 	scene_innocents(s);
 	EXPECT_EQ(16, s->w.rx_seq);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 	for (i = 0; i < 40; i++)
 		EXPECT_EQ(-ECONNABORTED, victim_find(&s->v, 1 + i)->result);
 }

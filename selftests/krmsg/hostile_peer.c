@@ -145,7 +145,7 @@ TEST_F(frame, unspoilt)
 	NEED(s, !wp_busy(&s->w));
 	scene_innocents(s);
 	EXPECT_EQ(0, s->v.closed);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 TEST_F_TIMEOUT(frame, header_fields, 60)
@@ -176,7 +176,7 @@ TEST_F_TIMEOUT(frame, header_fields, 60)
 	};
 
 	try_edits(&self->s, edits, ARRAY_SIZE(edits));
-	scene_close(&self->s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(&self->s);
 }
 
 TEST_F_TIMEOUT(frame, item_fields, 90)
@@ -227,7 +227,7 @@ TEST_F_TIMEOUT(frame, item_fields, 90)
 	};
 
 	try_edits(&self->s, edits, ARRAY_SIZE(edits));
-	scene_close(&self->s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(&self->s);
 }
 
 /* ---- bytes ---- */
@@ -251,7 +251,7 @@ TEST_F(frame, lengths)
 		scene_again(s);
 		begin(s);
 	}
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 TEST_F(frame, longer_than_a_slot)
@@ -300,7 +300,7 @@ TEST_F(frame, padding_is_not_read)
 	NEED(s, s->v.messages == 1);
 	s->w.hold_acks = false;
 	scene_alive(s);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 TEST_F(frame, random_bytes)
@@ -323,7 +323,7 @@ TEST_F(frame, random_bytes)
 		scene_again(s);
 		begin(s);
 	}
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 /* ---- what was granted ---- */
@@ -367,7 +367,7 @@ TEST_F(frame, credit_overflow)
 	u64 end;
 	u32 i;
 
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 	scene_again(s);
 	cfg.credit_bytes = 8 * KIB;
 	scene_open(s, &cfg);
@@ -406,7 +406,7 @@ TEST_F(frame, slots_overflow)
 	struct wp_out o;
 	u32 i;
 
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 	scene_again(s);
 	cfg.slots = 8;
 	scene_open(s, &cfg);
@@ -433,7 +433,7 @@ TEST_F(frame, window_overflow)
 	struct wp_out o;
 	u32 i;
 
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 	scene_again(s);
 	cfg.slots = 64;
 	scene_open(s, &cfg);
@@ -477,7 +477,7 @@ TEST_F(frame, ping_is_answered)
 		NEED(s, s->w.frames > had);
 	}
 	scene_alive(s);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 /* Its sender is gone: in order when all is said, else not. */
@@ -547,7 +547,7 @@ TEST_F(frame, sequence_jumps)
 		scene_again(s);
 		begin(s);
 	}
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 /* The first of two messages of a frame is right: it is not taken back. */
@@ -591,7 +591,7 @@ TEST_F(frame, acknowledged_twice)
 	o.h.ack = 0x80000002;
 	ASSERT_EQ(0, wp_send(&s->w, &o));
 	scene_alive(s);
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 /* ---- items that have no business here ---- */
@@ -630,7 +630,7 @@ TEST_F(frame, lane_request_to_the_passive_side)
 		wp_empty_item(&o, KRMSG_ITEM_LANE_REQUEST);
 		ASSERT_EQ(0, wp_send(&s->w, &o));
 		scene_alive(s);
-		scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+		scene_abort(s);
 		return;
 	}
 	wp_begin(&s->w, &o);
@@ -669,7 +669,7 @@ TEST_F(frame, answers_to_no_offer)
 		scene_again(s);
 		begin(s);
 	}
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }
 
 /* ---- after FIN ---- */
@@ -716,5 +716,5 @@ TEST_F(frame, after_fin)
 		scene_again(s);
 		begin(s);
 	}
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(s);
 }

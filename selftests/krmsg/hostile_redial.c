@@ -20,17 +20,6 @@ FIXTURE_TEARDOWN(resume)
 	scene_fini(&self->s);
 }
 
-static void again(struct scene *s, const struct krmsg_ep_config *cfg)
-{
-	scene_again(s);
-	resume_begin(s, cfg);
-}
-
-static void aborted(struct scene *s)
-{
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
-}
-
 static void refuse(struct scene *s, u32 reason, u32 code, bool foreign)
 {
 	struct wire_peer *w = &s->w;
@@ -63,7 +52,7 @@ TEST_F_TIMEOUT(resume, active_unspoilt, 60)
 	for (i = 0; i < 3; i++)
 		resume_up(s);
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 	EXPECT_TRUE(s->w.bye_seen);
 }
 
@@ -82,7 +71,7 @@ TEST_F_TIMEOUT(resume, refused_by_the_peer, 120)
 		NEED(s, refused(s, over[i], 0));
 		scene_ends(s, -ECONNRESET);
 		EXPECT_EQ(KRMSG_STAGE_RECOVER, s->v.stage);
-		again(s, NULL);
+		resume_again(s, NULL);
 	}
 	HINT("what may pass: no room, too many, no answer of krmsg");
 	for (i = 0; i < 3; i++) {
@@ -93,7 +82,7 @@ TEST_F_TIMEOUT(resume, refused_by_the_peer, 120)
 		resume_greet(s);
 	}
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 /* What it has acknowledged by that counts when the victim was closing. */
@@ -114,7 +103,7 @@ TEST_F_TIMEOUT(resume, over, 90)
 	struct scene *s = &self->s;
 	size_t i;
 
-	aborted(s);
+	scene_abort(s);
 	for (i = 0; i < ARRAY_SIZE(codes); i++) {
 		HINT("OVER with %#x, one was sent, %s", codes[i].code,
 		     codes[i].close ? "closing" : "open");
@@ -154,7 +143,7 @@ TEST_F_TIMEOUT(resume, wrong_replies, 90)
 				       i ? sizeof(rep) : 0));
 		scene_ends(s, -EPROTO);
 		EXPECT_EQ(KRMSG_STAGE_CONNECT, s->v.stage);
-		again(s, NULL);
+		resume_again(s, NULL);
 	}
 	for (i = 0; i < 7; i++) {
 		HINT("wrong HELLO %u", i);
@@ -181,9 +170,9 @@ TEST_F_TIMEOUT(resume, wrong_replies, 90)
 		ASSERT_EQ(0, wp_send(w, &o));
 		scene_ends(s, -EPROTO);
 		EXPECT_EQ(KRMSG_STAGE_HELLO, s->v.stage);
-		again(s, NULL);
+		resume_again(s, NULL);
 	}
-	aborted(s);
+	scene_abort(s);
 }
 
 TEST_F_TIMEOUT(resume, never_answered, 90)
@@ -193,16 +182,16 @@ TEST_F_TIMEOUT(resume, never_answered, 90)
 	struct wire_peer *w = &s->w;
 	struct krmsg_cm_rep rep;
 
-	aborted(s);
+	scene_abort(s);
 	cfg.recovery_ms = 1500;
-	again(s, &cfg);
+	resume_again(s, &cfg);
 	HINT("the victim gives up, and says so");
 	resume_break(s);
 	NEED(s, wp_requested(w, KRMSG_LANE_MESSAGE));
 	scene_ends(s, -ETIMEDOUT);
 	EXPECT_EQ(KRMSG_STAGE_RECOVER, s->v.stage);
 	NEED(s, w->notices);
-	again(s, &cfg);
+	resume_again(s, &cfg);
 	HINT("it answers, and is silent then");
 	resume_break(s);
 	NEED(s, wp_requested(w, KRMSG_LANE_MESSAGE));
@@ -210,7 +199,7 @@ TEST_F_TIMEOUT(resume, never_answered, 90)
 	ASSERT_EQ(0, wp_accept(w, KRMSG_LANE_MESSAGE, &rep, sizeof(rep)));
 	scene_ends(s, -ETIMEDOUT);
 	HINT("an attempt that gets no answer is followed by another one");
-	again(s, NULL);
+	resume_again(s, NULL);
 	resume_break(s);
 	NEED(s, wp_requested(w, KRMSG_LANE_MESSAGE));
 	w->epoch = le32_to_cpu(w->req.epoch);
@@ -218,5 +207,5 @@ TEST_F_TIMEOUT(resume, never_answered, 90)
 	resume_connect(s);
 	resume_greet(s);
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 }

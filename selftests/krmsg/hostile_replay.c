@@ -21,17 +21,6 @@ FIXTURE_TEARDOWN(resume)
 	scene_fini(&self->s);
 }
 
-static void again(struct scene *s)
-{
-	scene_again(s);
-	resume_begin(s, NULL);
-}
-
-static void aborted(struct scene *s)
-{
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
-}
-
 static void ends(struct scene *s, s32 error)
 {
 	scene_ends(s, error);
@@ -145,9 +134,9 @@ TEST_F_TIMEOUT(resume, sent_again_wrongly, 150)
 		ends(s, -EPROTO);
 		HINT("%s: nothing of it may arrive", what[i]);
 		EXPECT_EQ(2, s->v.messages);
-		again(s);
+		resume_again(s, NULL);
 	}
-	aborted(s);
+	scene_abort(s);
 }
 
 /* ---- what the victim sends again ---- */
@@ -208,9 +197,9 @@ TEST_F_TIMEOUT(resume, answered_before_it_came_again, 90)
 		}
 		tell(s, &o);
 		ends(s, -EPROTO);
-		again(s);
+		resume_again(s, NULL);
 	}
-	aborted(s);
+	scene_abort(s);
 }
 
 /* The process refused it while the links changed: its OFFER is still to come. */
@@ -235,7 +224,7 @@ TEST_F_TIMEOUT(resume, acknowledged_then_refused, 60)
 	NEED(s, resume_ended(s, SEND(VICTIM_LARGE)));
 	EXPECT_EQ(-ECANCELED, victim_find(&s->v, SEND(VICTIM_LARGE))->result);
 	EXPECT_EQ(0, s->v.closed);
-	aborted(s);
+	scene_abort(s);
 }
 
 /* The acknowledgement came, and the REJECT behind it was lost with the link. */
@@ -266,10 +255,10 @@ TEST_F_TIMEOUT(resume, refused_by_a_frame_that_was_lost, 60)
 		HINT("POSITION says whether it was refused");
 		EXPECT_EQ(i ? -ECANCELED : 0,
 			  victim_find(&s->v, SEND(VICTIM_LARGE))->result);
-		aborted(s);
-		again(s);
+		scene_abort(s);
+		resume_again(s, NULL);
 	}
-	aborted(s);
+	scene_abort(s);
 }
 
 /* ---- what is announced ---- */
@@ -331,7 +320,7 @@ TEST_F_TIMEOUT(resume, announced_and_answered, 120)
 	struct wp_out o;
 	u32 step, reject;
 
-	aborted(s);
+	scene_abort(s);
 	for (step = 0; step < 8; step++) {
 		reject = step & 1;
 		HINT("%s in step %u of resuming", reject ? "refused" :
@@ -373,7 +362,7 @@ TEST_F_TIMEOUT(resume, announced_and_answered, 120)
 			NEED(s, w->reject_seen);
 		EXPECT_EQ(1, s->v.announced);
 		scene_alive(s);
-		aborted(s);
+		scene_abort(s);
 	}
 }
 
@@ -407,13 +396,13 @@ TEST_F_TIMEOUT(resume, bye_in_each_state, 120)
 		put_bye(&o, KRMSG_BYE_CLOSED);
 		tell(s, &o);
 		scene_ends(s, i == 3 ? 0 : -ECONNRESET);
-		again(s);
+		resume_again(s, NULL);
 	}
 	HINT("a BYE without a slot");
 	resume_up(s);
 	resume_rest(s);
 	w->v_slots_used = 0;
-	aborted(s);
+	scene_abort(s);
 	HINT("an end on this side is told");
 	EXPECT_TRUE(w->bye_seen);
 	EXPECT_EQ(KRMSG_BYE_ABORTED, w->bye_reason);
@@ -443,7 +432,7 @@ TEST_F_TIMEOUT(resume, silence, 120)
 	struct krmsg_cm_req req;
 	u32 i;
 
-	aborted(s);
+	scene_abort(s);
 	HINT("no request at all");
 	short_session(s);
 	resume_break(s);
@@ -475,7 +464,7 @@ TEST_F_TIMEOUT(resume, silence, 120)
 	EXPECT_EQ(0, s->v.closed);
 	resume_up(s);
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 	HINT("HELLO, then silence");
 	cfg.recovery_ms = 1500;
 	cfg.heartbeat_ms = 100;

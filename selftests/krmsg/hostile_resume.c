@@ -21,17 +21,6 @@ FIXTURE_TEARDOWN(resume)
 	scene_fini(&self->s);
 }
 
-static void again(struct scene *s)
-{
-	scene_again(s);
-	resume_begin(s, NULL);
-}
-
-static void aborted(struct scene *s)
-{
-	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
-}
-
 /* It ends by the peer's fault; what was under way too. */
 static void ends(struct scene *s, s32 error, u32 stage)
 {
@@ -99,7 +88,7 @@ TEST_F_TIMEOUT(resume, unspoilt, 60)
 	resume_rest(s);
 	resume_up(s);
 	scene_alive(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 TEST_F_TIMEOUT(resume, while_the_link_is_up, 60)
@@ -116,7 +105,7 @@ TEST_F_TIMEOUT(resume, while_the_link_is_up, 60)
 		EXPECT_TRUE(s->v.events & KRMSG_EV_RECOVERING);
 	}
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 TEST_F_TIMEOUT(resume, after_steps_that_failed, 90)
@@ -150,7 +139,7 @@ TEST_F_TIMEOUT(resume, after_steps_that_failed, 90)
 	}
 	resume_up(s);
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 TEST_F_TIMEOUT(resume, again_and_again, 120)
@@ -167,7 +156,7 @@ TEST_F_TIMEOUT(resume, again_and_again, 120)
 	}
 	resume_up(s);
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 /* ---- requests ---- */
@@ -224,7 +213,7 @@ TEST_F_TIMEOUT(resume, wrong_claims, 120)
 	resume_connect(s);
 	resume_greet(s);
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 TEST_F_TIMEOUT(resume, request_once_more, 60)
@@ -243,7 +232,7 @@ TEST_F_TIMEOUT(resume, request_once_more, 60)
 	}
 	EXPECT_EQ(0, s->v.events & KRMSG_EV_RECOVERING);
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 /* The higher one wins, whichever comes first; the other one may be refused. */
@@ -270,7 +259,7 @@ TEST_F_TIMEOUT(resume, two_at_once, 60)
 		resume_greet(s);
 	}
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 TEST_F_TIMEOUT(resume, data_lane_of_another_epoch, 60)
@@ -346,7 +335,7 @@ TEST_F_TIMEOUT(resume, notices, 90)
 	for (i = 0; i < 2; i++) {
 		HINT("a valid notice, %s", i ? "without a link" : "with one");
 		if (i) {
-			again(s);
+			resume_again(s, NULL);
 			resume_break(s);
 			NEED(s, s->v.events & KRMSG_EV_RECOVERING);
 		}
@@ -400,7 +389,7 @@ TEST_F_TIMEOUT(resume, hello_changed, 120)
 		       edits[i].size);
 		send_hello(s, &o);
 		ends(s, -EPROTO, KRMSG_STAGE_HELLO);
-		again(s);
+		resume_again(s, NULL);
 	}
 	HINT("lane_port may change");
 	resume_break(s);
@@ -410,7 +399,7 @@ TEST_F_TIMEOUT(resume, hello_changed, 120)
 	send_hello(s, &o);
 	resume_opened(s);
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 TEST_F_TIMEOUT(resume, first_frames, 120)
@@ -485,11 +474,11 @@ TEST_F_TIMEOUT(resume, first_frames, 120)
 		if (i == 12) {
 			HINT("an old grant is passed over");
 			resume_opened(s);
-			aborted(s);
+			scene_abort(s);
 		} else {
 			ends(s, -EPROTO, KRMSG_STAGE_HELLO);
 		}
-		again(s);
+		resume_again(s, NULL);
 	}
 	HINT("POSITION later");
 	resume_up(s);
@@ -540,9 +529,9 @@ TEST_F_TIMEOUT(resume, positions_that_cannot_be, 90)
 				    i == 1 ? 0x80000000 : i == 2 ? ~0U : 0);
 		send_hello(s, &o);
 		ends(s, -EPROTO, KRMSG_STAGE_HELLO);
-		again(s);
+		resume_again(s, NULL);
 	}
-	aborted(s);
+	scene_abort(s);
 }
 
 /* Bits that mean nothing, and those that only the peer can know about. */
@@ -566,10 +555,10 @@ TEST_F_TIMEOUT(resume, positions_that_can_be, 90)
 	resume_opened(s);
 	/* the refused bits of what is wanted again do not count */
 	resume_rest(s);
-	aborted(s);
+	scene_abort(s);
 	for (i = 0; i < KRMSG_WIRE_REASONS; i++) {
 		HINT("all is delivered, and the large one was refused: %u", i);
-		again(s);
+		resume_again(s, NULL);
 		resume_break(s);
 		resume_connect(s);
 		p = resume_hello(s, &o);
@@ -583,10 +572,10 @@ TEST_F_TIMEOUT(resume, positions_that_can_be, 90)
 				  victim_find(&s->v, SEND(seq))->result);
 		}
 		EXPECT_EQ(0, w->came[VICTIM_LARGE]);
-		aborted(s);
+		scene_abort(s);
 	}
 	HINT("all is over, nothing delivered: nothing is sent again");
-	again(s);
+	resume_again(s, NULL);
 	resume_break(s);
 	resume_connect(s);
 	p = resume_hello(s, &o);
@@ -606,7 +595,7 @@ TEST_F_TIMEOUT(resume, positions_that_can_be, 90)
 		NEED(s, resume_ended(s, SEND(seq)));
 		EXPECT_EQ(0, victim_find(&s->v, SEND(seq))->result);
 	}
-	aborted(s);
+	scene_abort(s);
 }
 
 /* ---- a session that the peer may not know ---- */
@@ -655,7 +644,7 @@ TEST_F_TIMEOUT(ungreeted, one_frame_is_enough, 60)
 	resume_connect(s);
 	resume_greet(s);
 	scene_alive(s);
-	aborted(s);
+	scene_abort(s);
 }
 
 /* The victim says a word to a peer whose HELLO it has. */
@@ -668,7 +657,7 @@ TEST(opening_is_told)
 	HINT("a frame follows HELLO though there is nothing to send");
 	NEED(&s, s.w.frames >= 2);
 	scene_alive(&s);
-	scene_close(&s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+	scene_abort(&s);
 	scene_fini(&s);
 }
 

@@ -16,10 +16,7 @@ FIXTURE_SETUP(small)
 {
 	self->rnr = rnr_count();
 	pair_init(&self->p, NULL);
-	mem_get(&self->a, MEM_PLAIN, 256 * KIB);
-	mem_get(&self->b, MEM_PLAIN, 256 * KIB);
-	mem_register(&self->p.a, &self->a);
-	mem_register(&self->p.b, &self->b);
+	pair_mem(&self->p, &self->a, &self->b, 256 * KIB);
 }
 
 FIXTURE_TEARDOWN(small)
@@ -498,10 +495,7 @@ FIXTURE_SETUP(limit)
 
 	HINT("an eager limit of the endpoint's own");
 	pair_init(&self->p, &o);
-	mem_get(&self->a, MEM_PLAIN, PAGE);
-	mem_get(&self->b, MEM_PLAIN, PAGE);
-	mem_register(&self->p.a, &self->a);
-	mem_register(&self->p.b, &self->b);
+	pair_mem(&self->p, &self->a, &self->b, PAGE);
 }
 
 FIXTURE_TEARDOWN(limit)
@@ -564,10 +558,7 @@ static void *talker(void *arg)
 	u32 len;
 
 	pair_init(&p, NULL);
-	mem_get(&a, MEM_PLAIN, 64 * KIB);
-	mem_get(&b, MEM_PLAIN, 64 * KIB);
-	mem_register(&p.a, &a);
-	mem_register(&p.b, &b);
+	pair_mem(&p, &a, &b, 64 * KIB);
 	for (i = 0; i < t->n; i++) {
 		len = i % 4 ? i * 7 % 3000 : 20000 + i;
 		fill(a.p, len, t->seed + i);

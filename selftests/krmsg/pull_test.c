@@ -17,10 +17,7 @@ FIXTURE_SETUP(pull)
 {
 	self->rnr = rnr_count();
 	pair_init(&self->p, NULL);
-	mem_get(&self->a, MEM_PLAIN, MEM_LEN);
-	mem_get(&self->b, MEM_PLAIN, MEM_LEN);
-	mem_register(&self->p.a, &self->a);
-	mem_register(&self->p.b, &self->b);
+	pair_mem(&self->p, &self->a, &self->b, MEM_LEN);
 }
 
 FIXTURE_TEARDOWN(pull)
@@ -399,10 +396,7 @@ TEST_F_TIMEOUT(pull, very_long, 200)
 
 	HINT("one message of many keys");
 	th_log("count: %zu MiB in one message", len / MIB);
-	mem_get(&a, MEM_PLAIN, len + PAGE);
-	mem_get(&b, MEM_PLAIN, len + PAGE);
-	mem_register(&self->p.a, &a);
-	mem_register(&self->p.b, &b);
+	pair_mem(&self->p, &a, &b, len + PAGE);
 	start = th_now_ns();
 	one(&self->p, &a, 13, &b, 101, len - 7, len - 7, 0, 4242);
 	th_log("%llu ms", (unsigned long long)(th_now_ns() - start) / 1000000);
@@ -462,10 +456,7 @@ TEST(ring_space_comes_back)
 
 	HINT("more messages than a small ring has units, one after another");
 	pair_init(&p, &o);
-	mem_get(&ma, MEM_PLAIN, 64 * KIB);
-	mem_get(&mb, MEM_PLAIN, 64 * KIB);
-	mem_register(&p.a, &ma);
-	mem_register(&p.b, &mb);
+	pair_mem(&p, &ma, &mb, 64 * KIB);
 	for (i = 0; i <= o.cq / KRMSG_UNIT; i++)
 		one(&p, &ma, 0, &mb, 0, 5000, 5000, 0, i);
 	mem_release(&p.a, &ma);
@@ -486,10 +477,7 @@ FIXTURE_SETUP(announce)
 	struct pair_opt o = { .cb = { .flags = KRMSG_EPF_ANNOUNCE } };
 
 	pair_init(&self->p, &o);
-	mem_get(&self->a, MEM_PLAIN, MEM_LEN);
-	mem_get(&self->b, MEM_PLAIN, MEM_LEN);
-	mem_register(&self->p.a, &self->a);
-	mem_register(&self->p.b, &self->b);
+	pair_mem(&self->p, &self->a, &self->b, MEM_LEN);
 	HINT("ANNOUNCE and ANSWER");
 }
 
@@ -683,10 +671,7 @@ TEST(pool_of_three_endpoints)
 
 	HINT("buffers of a pool go to whoever has a message");
 	pair_init(&p, NULL);
-	mem_get(&ma, MEM_PLAIN, MIB);
-	mem_get(&mb, MEM_PLAIN, MIB);
-	mem_register(&p.a, &ma);
-	mem_register(&p.b, &mb);
+	pair_mem(&p, &ma, &mb, MIB);
 	test_ioctl_pool(p.b.fd, 0x900, &pool);
 	cfg.pool = pool;
 	for (i = 0; i < 3; i++) {

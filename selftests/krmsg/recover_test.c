@@ -48,10 +48,7 @@ FIXTURE_SETUP(rec)
 	inject_allow();
 	self->rnr = rnr_count();
 	pair_init(&self->p, NULL);
-	mem_get(&self->a, MEM_PLAIN, MEM_LEN);
-	mem_get(&self->b, MEM_PLAIN, MEM_LEN);
-	mem_register(&self->p.a, &self->a);
-	mem_register(&self->p.b, &self->b);
+	pair_mem(&self->p, &self->a, &self->b, MEM_LEN);
 }
 
 FIXTURE_TEARDOWN(rec)
@@ -349,10 +346,7 @@ FIXTURE_SETUP(ann)
 
 	inject_allow();
 	pair_init(&self->p, &o);
-	mem_get(&self->a, MEM_PLAIN, MEM_LEN);
-	mem_get(&self->b, MEM_PLAIN, MEM_LEN);
-	mem_register(&self->p.a, &self->a);
-	mem_register(&self->p.b, &self->b);
+	pair_mem(&self->p, &self->a, &self->b, MEM_LEN);
 }
 
 FIXTURE_TEARDOWN(ann)

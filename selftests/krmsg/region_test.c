@@ -575,10 +575,7 @@ TEST(discarded_pages)
 
 	HINT("MADV_DONTNEED takes the pages from the process, not the region");
 	pair_init(&p, NULL);
-	mem_get(&a, MEM_PLAIN, 64 * KIB);
-	mem_get(&b, MEM_PLAIN, 64 * KIB);
-	mem_register(&p.a, &a);
-	mem_register(&p.b, &b);
+	pair_mem(&p, &a, &b, 64 * KIB);
 	fill(a.p, a.len, 9);
 	ASSERT_EQ(0, madvise(a.p, a.len, MADV_DONTNEED));
 	EXPECT_TRUE(all_bytes(a.p, a.len, 0));

@@ -57,6 +57,12 @@ void resume_begin(struct scene *s, const struct krmsg_ep_config *cfg)
 	EXPECT_EQ(PEER_NEXT, s->w.tx_seq);
 }
 
+void resume_again(struct scene *s, const struct krmsg_ep_config *cfg)
+{
+	scene_again(s);
+	resume_begin(s, cfg);
+}
+
 void resume_break(struct scene *s)
 {
 	s->v.events &= ~(KRMSG_EV_OPEN | KRMSG_EV_RECOVERING);

@@ -39,6 +39,8 @@ static inline struct krmsg_wire_hello *resume_hello_of(struct wp_out *o)
 struct krmsg_ep_config resume_config(void);
 void resume_open_session(struct scene *s, const struct krmsg_ep_config *cfg);
 void resume_begin(struct scene *s, const struct krmsg_ep_config *cfg);
+/* In a new session. */
+void resume_again(struct scene *s, const struct krmsg_ep_config *cfg);
 
 /* The peer drops its link; it tells the victim no more than its CM does. */
 void resume_break(struct scene *s);

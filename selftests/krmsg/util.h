@@ -296,6 +296,8 @@ void mem_get(struct mem *m, enum mem_kind kind, size_t len);
 void mem_put(struct mem *m);
 void mem_register(struct ctx *c, struct mem *m);
 void mem_release(struct ctx *c, struct mem *m);
+/* Plain memory of @len bytes for each side, registered. */
+void pair_mem(struct pair *p, struct mem *a, struct mem *b, size_t len);
 
 /* Pattern from a seed, the same for any alignment; -1: all right. */
 void fill(void *p, size_t len, u64 seed);

@@ -606,3 +606,8 @@ void scene_close(struct scene *s, u32 flags, s32 error)
 	test_ioctl_close(s->v.c.fd, s->v.ep, flags);
 	scene_ends(s, error);
 }
+
+void scene_abort(struct scene *s)
+{
+	scene_close(s, KRMSG_CLOSE_ABORT, -ECONNABORTED);
+}

@@ -129,6 +129,7 @@ void scene_takes(struct scene *s);
 void scene_alive(struct scene *s);
 /* The process closes, or drops, the endpoint; it ends with this. */
 void scene_close(struct scene *s, u32 flags, s32 error);
+void scene_abort(struct scene *s);
 void scene_innocents(struct scene *s);
 
 /* kB of kernel memory, and the victim's limit for what a peer may cost. */
