@@ -154,7 +154,6 @@ static void want_huge_pages(size_t len)
 void mem_get(struct mem *m, enum mem_kind kind, size_t len)
 {
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-	char name[] = "/tmp/krmsg-test-XXXXXX";
 	u8 *p;
 
 	memset(m, 0, sizeof(*m));
@@ -191,9 +190,8 @@ void mem_get(struct mem *m, enum mem_kind kind, size_t len)
 		flags = MAP_SHARED;
 		break;
 	case MEM_FILE:
-		m->fd = mkostemp(name, O_CLOEXEC);
+		m->fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 		ASSERT_GE(m->fd, 0);
-		unlink(name);
 		ASSERT_EQ(0, ftruncate(m->fd, m->len));
 		break;
 	}

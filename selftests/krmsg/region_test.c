@@ -113,9 +113,8 @@ TEST_F(region, bad_ranges)
 TEST_F(region, read_only_memory)
 {
 	struct ctx *c = &self->c;
-	char name[] = "/tmp/krmsg-ro-XXXXXX";
-	int fd = mkstemp(name), ro;
-	char buf[PAGE];
+	int fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600), ro;
+	char buf[PAGE], name[40];
 	u32 id;
 	u8 *p;
 
@@ -123,8 +122,8 @@ TEST_F(region, read_only_memory)
 	ASSERT_GE(fd, 0);
 	fill(buf, sizeof(buf), 3);
 	ASSERT_EQ(PAGE, write(fd, buf, sizeof(buf)));
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	ro = open(name, O_RDONLY | O_CLOEXEC);
-	unlink(name);
 	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, ro, 0);
 	ASSERT_TRUE(p != MAP_FAILED);
 	test_err_ioctl_register(EFAULT, c->fd, p, PAGE, 0, &id, NULL);

@@ -76,7 +76,7 @@ kernel_deb()
 
 	if [ ! -e "$deb" ]; then
 		mkdir -p "$cache/deb"
-		tmp=$(mktemp -d "$cache/deb/tmp.XXXXXX")
+		tmp=$(mktemp -d -p "$cache/deb")
 		if ! (cd "$tmp" &&
 		      apt-get -q download "linux-image-$1=$2") \
 				>"$tmp/log" 2>&1 </dev/null; then
@@ -118,7 +118,7 @@ unpack_kernel()
 	local dir=$1 release=$2 deb=$3 tmp
 
 	rm -rf "$cache"/kernel/tmp."${dir##*/}".*
-	tmp=$(mktemp -d "$cache/kernel/tmp.${dir##*/}.XXXXXX")
+	tmp=$(mktemp -d -p "$cache/kernel" --suffix=".${dir##*/}")
 	dpkg-deb -x "$deb" "$tmp/x"
 	mv "$tmp/x/boot/vmlinuz-$release" "$tmp/image"
 	mv "$tmp/x/boot/config-$release" "$tmp/config"
@@ -189,7 +189,7 @@ fill_tree()
 	headers=$tree
 	[ ! -e "$kernel_dir/release" ] || return 0
 	mkdir -p "$cache/kernel"
-	tmp=$(mktemp -d "$cache/kernel/tmp.tree.XXXXXX")
+	tmp=$(mktemp -d -p "$cache/kernel" --suffix=.tree)
 	cp "$tree/arch/x86/boot/bzImage" "$tmp/image"
 	uncompress_image "$tmp/image" "$tmp/vmlinux"
 	cp "$tree/.config" "$tmp/config"
@@ -233,7 +233,7 @@ make_initramfs()
 {
 	local out=$1 tmp m n=0
 
-	tmp=$(mktemp -d "$cache/kernel/tmp.initramfs.XXXXXX")
+	tmp=$(mktemp -d -p "$cache/kernel" --suffix=.initramfs)
 	mkdir -p "$tmp/bin" "$tmp/modules"
 	cp "$(command -v busybox)" "$tmp/bin/busybox"
 	for m in "${early_modules[@]}"; do
@@ -285,7 +285,7 @@ source_fill()
 
 	[ ! -e "$source_dir" ] || return 0
 	mkdir -p "$cache/source"
-	tmp=$(mktemp -d "$cache/source/tmp.XXXXXX")
+	tmp=$(mktemp -d -p "$cache/source")
 	tar -C "$tmp" -xf /usr/src/linux-source-6.12.tar.xz \
 		--strip-components=1 --wildcards \
 		'linux-source-6.12/scripts/checkpatch.pl' \
@@ -355,7 +355,7 @@ siw_fill()
 	*)
 		die "no siw for $release" ;;
 	esac
-	tmp=$(mktemp -d "$cache/kernel/tmp.siw.XXXXXX")
+	tmp=$(mktemp -d -p "$cache/kernel" --suffix=.siw)
 	if [ -n "${source:-}" ]; then
 		cp -r "$source" "$tmp/siw"
 	else

@@ -380,7 +380,7 @@ static struct test serve_test = {
 	.command = "perf", .once = true, .cpu = -1, .port_file = "",
 };
 
-static char port_path[sizeof("/tmp/krmsg-port.XXXXXX")] = "/tmp/krmsg-port.XXXXXX";
+static char port_path[40];
 
 static void *serve(void *arg)
 {
@@ -455,10 +455,9 @@ static void tests(void)
 		T("bw: depth 16", TEST_BW, 65536, 500, 1, 16, .verify = true),
 		T("bw: batch 4", TEST_BW, 1 << 20, 20, 4, 2, .verify = true),
 	};
-	int fd = mkstemp(port_path);
 	size_t i;
 
-	close(fd);
+	snprintf(port_path, sizeof(port_path), "/tmp/krmsg-port.%d", getpid());
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		run_test(table[i].t, table[i].name);
 }
