@@ -117,7 +117,7 @@ unpack_kernel()
 {
 	local dir=$1 release=$2 deb=$3 tmp
 
-	rm -rf "$cache"/kernel/tmp."${dir##*/}".*
+	rm -rf "$cache"/kernel/tmp.*."${dir##*/}"
 	tmp=$(mktemp -d -p "$cache/kernel" --suffix=".${dir##*/}")
 	dpkg-deb -x "$deb" "$tmp/x"
 	mv "$tmp/x/boot/vmlinuz-$release" "$tmp/image"
