@@ -373,7 +373,7 @@ static void show_group(int pgid)
 
 /*
  * What the devices have sent again, refused or dropped since they exist. A
- * link that breaks by itself has left something there.
+ * link that breaks by itself may have left something there.
  */
 static void show_devices(void)
 {
