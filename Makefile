@@ -16,6 +16,9 @@ MB := $(B)/$(KVER)
 
 sources := $(wildcard module/*.[ch] uapi/linux/*.h)
 have_headers := $(wildcard $(KDIR)/Makefile)
+# What changes when that kernel is configured and built anew.
+kernel_files := $(wildcard $(KDIR)/Makefile $(KDIR)/Module.symvers \
+		$(KDIR)/include/config/auto.conf)
 
 # Kbuild knows no blanks in paths. Where this one has some, build through a
 # link that has none.
@@ -47,8 +50,16 @@ module:
 	@exit 1
 endif
 
+# Two trees may be of one release. What was built against the other one does
+# not fit, and may not even load.
+$(MB)/kdir: FORCE
+	@mkdir -p $(MB)
+	@[ "$$(cat $@ 2>/dev/null)" = '$(KDIR)' ] || { \
+		find $(MB) -mindepth 1 -delete && \
+		printf '%s\n' '$(KDIR)' >$@; }
+
 # A farm of links, so that objects of two kernels do not meet.
-$(MB)/krmsg.ko: Kbuild $(sources) $(have_headers)
+$(MB)/krmsg.ko: Kbuild $(sources) $(kernel_files) $(MB)/kdir
 	@mkdir -p $(MB)/module $(MB)/uapi/linux
 	@find $(MB) -path $(MB)/tree -prune -o -type l -exec rm -f {} +
 	@for f in Kbuild $(sources); do \
