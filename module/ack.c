@@ -116,13 +116,11 @@ static int take_acks(struct krmsg_ep *ep, u32 ack)
 }
 
 /**
- * krmsg_tx_take_acks() - act on what krmsg_tx_ack() has left for later
+ * krmsg_tx_act_on_acks() - krmsg_tx_take_acks() when there is something left
  * @ep: the endpoint, locked
  */
-void krmsg_tx_take_acks(struct krmsg_ep *ep)
+void krmsg_tx_act_on_acks(struct krmsg_ep *ep)
 {
-	if (!ep->ack_left)
-		return;
 	ep->ack_left = false;
 	if (take_acks(ep, ep->ack_seen))
 		krmsg_ep_fault(ep, -EPROTO, KRMSG_STAGE_TRANSFER, NULL);

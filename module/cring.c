@@ -88,7 +88,8 @@ void krmsg_commit_urgent(struct krmsg_ctx *ctx)
 void krmsg_unlock(struct krmsg_ctx *ctx)
 	__releases(&ctx->lock)
 {
-	krmsg_commit(ctx);
+	if (ctx->published || !list_empty(&ctx->dirty))
+		krmsg_commit(ctx);
 	spin_unlock_bh(&ctx->lock);
 }
 
@@ -99,7 +100,8 @@ void krmsg_unlock(struct krmsg_ctx *ctx)
 void krmsg_unlock_urgent(struct krmsg_ctx *ctx)
 	__releases(&ctx->lock)
 {
-	krmsg_commit_urgent(ctx);
+	if (ctx->published || ctx->urgent || ctx->flush_all)
+		krmsg_commit_urgent(ctx);
 	spin_unlock_bh(&ctx->lock);
 }
 

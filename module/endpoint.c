@@ -203,6 +203,9 @@ static int take_ring_space(struct krmsg_ep *ep, struct krmsg_ctx *ctx)
 		ep->evslot.dead = false;
 		krmsg_grant_init(&ep->credit_grant,
 				 ep->cfg.credit_bytes / KRMSG_UNIT);
+		/* at least the longest small message must have room */
+		ep->credit_low = max(ep->credit_grant.capacity / 4,
+				     krmsg_units_inline(KRMSG_SLOT_SIZE));
 		krmsg_grant_init(&ep->slot_grant, ep->cfg.slots);
 		if (ep->pool) {
 			ep->bufq = &ep->pool->bufq;
@@ -349,43 +352,14 @@ void krmsg_ep_made(struct krmsg_ep *ep, bool told)
 	krmsg_ep_put(ep);
 }
 
-static void add_dirty(struct krmsg_ep *ep)
+/**
+ * krmsg_ep_add_dirty() - krmsg_ep_dirty() for one that is not yet
+ * @ep: the endpoint, locked
+ */
+void krmsg_ep_add_dirty(struct krmsg_ep *ep)
 {
-	if (!list_empty(&ep->dirty_node))
-		return;
 	krmsg_ep_get(ep);
 	list_add_tail(&ep->dirty_node, &ep->ctx->dirty);
-}
-
-/**
- * krmsg_ep_dirty() - an endpoint may have something to send
- * @ep: the endpoint, locked; krmsg_commit() flushes it
- */
-void krmsg_ep_dirty(struct krmsg_ep *ep)
-{
-	ep->ctx->urgent = true;
-	add_dirty(ep);
-}
-
-/**
- * krmsg_ep_touched() - an endpoint has received, or its process has consumed
- * @ep: the endpoint, locked; krmsg_commit() flushes it
- *
- * As krmsg_ep_dirty(), but what is to be told may have time until the next
- * frame. Some things want more than frames, and soon.
- */
-void krmsg_ep_touched(struct krmsg_ep *ep)
-{
-	bool now;
-
-	if (!ep->ctx->urgent) {
-		krmsg_rx_owes(ep, &now);
-		ep->ctx->urgent = now || krmsg_tx_pending(ep);
-	}
-	if (krmsg_lane_repost_due(&ep->msg) || ep->writable_wanted ||
-	    ep->fin_wanted)
-		ep->ctx->flush_all = true;
-	add_dirty(ep);
 }
 
 /**

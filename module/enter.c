@@ -64,16 +64,6 @@ void krmsg_ack_later(struct krmsg_ep *ep)
 	start_ack_timer(ep->ctx);
 }
 
-static bool is_short(const struct krmsg_ep *ep)
-{
-	/* at least the longest small message must have room */
-	u32 low = max(ep->credit_grant.capacity / 4,
-		      krmsg_units_inline(KRMSG_SLOT_SIZE));
-
-	return krmsg_grant_peer_left(&ep->credit_grant) < low &&
-	       ep->credit_unread && krmsg_state_live(ep->state);
-}
-
 static void start_credit_timer(struct krmsg_ctx *ctx)
 {
 	if (!hrtimer_is_queued(&ctx->credit_timer))
@@ -91,7 +81,7 @@ static enum hrtimer_restart credit_timer(struct hrtimer *t)
 	if (!ctx->dead)
 		krmsg_reap(ctx);
 	list_for_each_entry_safe(ep, tmp, &ctx->short_eps, short_node) {
-		if (!ctx->dead && is_short(ep))
+		if (!ctx->dead && krmsg_is_short(ep))
 			continue;
 		list_del_init(&ep->short_node);
 		krmsg_ep_dirty(ep);
@@ -121,15 +111,14 @@ void krmsg_watch_ring(struct krmsg_ctx *ctx)
 }
 
 /**
- * krmsg_watch_credit() - see to it that a peer short of credit gets it
+ * krmsg_watch_short() - krmsg_watch_credit() for a peer that is short of it
  * @ep: the endpoint, locked
- *
  */
-void krmsg_watch_credit(struct krmsg_ep *ep)
+void krmsg_watch_short(struct krmsg_ep *ep)
 {
 	struct krmsg_ctx *ctx = ep->ctx;
 
-	if (!list_empty(&ep->short_node) || !is_short(ep) || ctx->dead)
+	if (!list_empty(&ep->short_node) || ctx->dead)
 		return;
 	krmsg_ep_get(ep);
 	list_add_tail(&ep->short_node, &ctx->short_eps);

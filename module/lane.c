@@ -66,12 +66,15 @@ static int alloc_frames(struct krmsg_lane *lane)
 		s->lane = lane;
 		s->cqe.done = krmsg_rx_recv;
 		s->mem = frame_alloc(ib, lane->slot_size, DMA_FROM_DEVICE,
-				     &s->dma);
+				     &s->sge.addr);
 		if (!s->mem)
 			return -ENOMEM;
-		s->next = lane->repost;
-		lane->repost = s;
-		lane->nr_repost++;
+		s->sge.length = lane->slot_size;
+		s->sge.lkey = lane->ep->pd->local_dma_lkey;
+		s->wr.wr_cqe = &s->cqe;
+		s->wr.sg_list = &s->sge;
+		s->wr.num_sge = 1;
+		krmsg_slot_done(s);
 	}
 	for (i = 0; i < lane->nr_sbufs; i++) {
 		struct krmsg_sbuf *b = &lane->sbufs[i];
@@ -185,7 +188,7 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 	if (err)
 		return err;
 	krmsg_lock(ep->ctx);
-	err = krmsg_lane_repost(lane, true);
+	err = krmsg_lane_repost(lane);
 	krmsg_unlock(ep->ctx);
 	return err;
 }
@@ -193,48 +196,31 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 /**
  * krmsg_lane_repost() - post receive slots again
  * @lane: the lane; its context is locked
- * @all: also when there are only a few
  *
  * Slots count as granted to the peer from here on.
  *
  * Return: 0 or the error of ib_post_recv().
  */
-int krmsg_lane_repost(struct krmsg_lane *lane, bool all)
+int krmsg_lane_repost(struct krmsg_lane *lane)
 {
+	const struct ib_recv_wr *wr, *first = lane->repost;
 	struct krmsg_ep *ep = lane->ep;
-	struct ib_recv_wr wr[16] __uninitialized;
-	struct ib_sge sge[16] __uninitialized;
+	u32 n = lane->nr_repost;
 	int err;
-	u32 n;
 
-	if (!all && !krmsg_lane_repost_due(lane))
+	if (!first)
 		return 0;
-	while (lane->repost) {
-		for (n = 0; n < ARRAY_SIZE(wr) && lane->repost; n++) {
-			struct krmsg_slot *s = lane->repost;
-
-			lane->repost = s->next;
-			ib_dma_sync_single_for_device(ep->dev->ib, s->dma,
-						      lane->slot_size,
-						      DMA_FROM_DEVICE);
-			sge[n].addr = s->dma;
-			sge[n].length = lane->slot_size;
-			sge[n].lkey = ep->pd->local_dma_lkey;
-			wr[n].wr_cqe = &s->cqe;
-			wr[n].sg_list = &sge[n];
-			wr[n].num_sge = 1;
-			wr[n].next = NULL;
-			if (n)
-				wr[n - 1].next = &wr[n];
-		}
-		lane->nr_repost -= n;
-		err = krmsg_fault(KRMSG_FAULT_POST_RECV) ?:
-		      ib_post_recv(lane->qp, wr, NULL);
-		if (err)
-			return err;
-		if (lane->lane == KRMSG_LANE_MESSAGE && lane->ready)
-			krmsg_grant_give(&ep->slot_grant, n);
-	}
+	for (wr = first; wr; wr = wr->next)
+		ib_dma_sync_single_for_device(ep->dev->ib, wr->sg_list->addr,
+					      lane->slot_size, DMA_FROM_DEVICE);
+	lane->repost = NULL;
+	lane->nr_repost = 0;
+	err = krmsg_fault(KRMSG_FAULT_POST_RECV) ?:
+	      ib_post_recv(lane->qp, first, NULL);
+	if (err)
+		return err;
+	if (lane->lane == KRMSG_LANE_MESSAGE && lane->ready)
+		krmsg_grant_give(&ep->slot_grant, n);
 	return 0;
 }
 
@@ -428,7 +414,7 @@ void krmsg_lane_free(struct krmsg_lane *lane)
 
 	for (i = 0; lane->slots && i < lane->nr_slots; i++)
 		frame_free(dev->ib, lane->slots[i].mem, lane->slot_size,
-			   DMA_FROM_DEVICE, lane->slots[i].dma);
+			   DMA_FROM_DEVICE, lane->slots[i].sge.addr);
 	for (i = 0; lane->sbufs && i < lane->nr_sbufs; i++)
 		frame_free(dev->ib, lane->sbufs[i].mem, lane->slot_size,
 			   DMA_TO_DEVICE, lane->sbufs[i].dma);

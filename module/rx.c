@@ -33,10 +33,9 @@ static void publish_inline(struct krmsg_ep *ep, u8 flags, u64 tag,
 	};
 	u32 units = krmsg_units_inline(length);
 	u8 *to = message_record(ep, units, &rec);
-	u32 rest;
+	u32 rest = -length % KRMSG_UNIT;
 
 	krmsg_copy(to, payload, length);
-	rest = (units - 1) * KRMSG_UNIT - length;
 	if (rest)
 		memset(to + length, 0, rest);
 	ep->stats.rx_copied += length;
@@ -562,8 +561,8 @@ void krmsg_rx_recv(struct ib_cq *cq, struct ib_wc *wc)
 	krmsg_fault_wc(KRMSG_FAULT_WC_RECV, wc);
 	if (krmsg_wc_failed(lane, wc) || krmsg_state_ending(ep->state))
 		return;
-	ib_dma_sync_single_for_cpu(ep->dev->ib, slot->dma, lane->slot_size,
-				   DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_cpu(ep->dev->ib, slot->sge.addr,
+				   lane->slot_size, DMA_FROM_DEVICE);
 	/* a frame is a SEND without immediate data, and nothing else */
 	if (wc->opcode != IB_WC_RECV || (wc->wc_flags & IB_WC_WITH_IMM))
 		err = -EPROTO;
@@ -609,24 +608,4 @@ void krmsg_rx_popped(struct krmsg_ctx *ctx, struct krmsg_owner *own,
 	krmsg_grant_give(&ep->credit_grant, note->units);
 	if (!ctx->dead)
 		krmsg_ep_touched(ep);
-}
-
-/**
- * krmsg_rx_owes() - is there anything to tell the peer?
- * @ep: the endpoint, locked
- * @now: set to true when it must not wait
- *
- * Return: true when a header would say something new.
- */
-bool krmsg_rx_owes(struct krmsg_ep *ep, bool *now)
-{
-	u32 acks = ep->rx.base - ep->ack_told;
-	u32 credit = krmsg_grant_untold(&ep->credit_grant);
-
-	*now = (ep->ack_now && (acks || ep->acks_untold)) ||
-	       acks >= KRMSG_WINDOW / 4 ||
-	       credit >= ep->credit_grant.capacity / 4 ||
-	       krmsg_grant_due(&ep->credit_grant) ||
-	       krmsg_grant_due(&ep->slot_grant);
-	return acks || ep->acks_untold;
 }

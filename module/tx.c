@@ -25,6 +25,22 @@ static struct krmsg_sbuf *next_sbuf(struct krmsg_lane *lane)
 	return &lane->sbufs[lane->sb_next];
 }
 
+/* A frame is posted: the next one comes into the next buffer. */
+static void sbuf_step(struct krmsg_lane *lane, struct krmsg_sbuf *sb, bool inl)
+{
+	struct krmsg_sbuf *next;
+
+	lane->sb_posted++;
+	if (++lane->sb_next == lane->nr_sbufs)
+		lane->sb_next = 0;
+	if (!inl)
+		return;
+	/* what was sent inline is free again: the next frame finds it cached */
+	next = next_sbuf(lane);
+	swap(sb->mem, next->mem);
+	swap(sb->dma, next->dma);
+}
+
 static bool must_signal(const struct krmsg_lane *lane, const struct tx_frame *f,
 			u32 wrs)
 {
@@ -38,13 +54,14 @@ static bool must_signal(const struct krmsg_lane *lane, const struct tx_frame *f,
 static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 {
 	struct krmsg_ep *ep = lane->ep;
+	struct krmsg_sbuf *sb = f->sb;
 	struct ib_sge sge = {
-		.addr = f->sb->dma,
+		.addr = sb->dma,
 		.length = len,
 		.lkey = ep->pd->local_dma_lkey,
 	};
 	struct ib_send_wr wr = {
-		.wr_cqe = &f->sb->cqe,
+		.wr_cqe = &sb->cqe,
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IB_WR_SEND,
@@ -67,15 +84,15 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 	}
 	if (len <= lane->max_inline) {
 		wr.send_flags |= IB_SEND_INLINE;
-		sge.addr = (uintptr_t)f->sb->mem;
+		sge.addr = (uintptr_t)sb->mem;
 	} else {
-		ib_dma_sync_single_for_device(ep->dev->ib, f->sb->dma, len,
+		ib_dma_sync_single_for_device(ep->dev->ib, sb->dma, len,
 					      DMA_TO_DEVICE);
 	}
-	f->sb->index = lane->sb_posted;
-	f->sb->wr_end = lane->wr_posted + wrs;
-	f->sb->fin = f->fin;
-	f->sb->bye = f->bye;
+	sb->index = lane->sb_posted;
+	sb->wr_end = lane->wr_posted + wrs;
+	sb->fin = f->fin;
+	sb->bye = f->bye;
 	err = krmsg_fault(KRMSG_FAULT_POST_SEND) ?:
 	      ib_post_send(lane->qp, first, NULL);
 	if (err) {
@@ -83,14 +100,7 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 		return err;
 	}
 	lane->wr_posted += wrs;
-	lane->sb_posted++;
-	if (++lane->sb_next == lane->nr_sbufs)
-		lane->sb_next = 0;
-	/* what was sent inline is free again: the next frame finds it cached */
-	if (wr.send_flags & IB_SEND_INLINE) {
-		swap(f->sb->mem, next_sbuf(lane)->mem);
-		swap(f->sb->dma, next_sbuf(lane)->dma);
-	}
+	sbuf_step(lane, sb, wr.send_flags & IB_SEND_INLINE);
 	ep->stats.tx_frames++;
 	return 0;
 }
@@ -530,24 +540,10 @@ static void frame_start(struct krmsg_ep *ep, struct tx_frame *f)
 	krmsg_frame_begin(&f->b, f->sb->mem, ep->frame_size);
 }
 
-/**
- * krmsg_tx_pending() - may there be items for a frame?
- * @ep: the endpoint, locked
- *
- * Return: false when only a header could be sent.
- */
-bool krmsg_tx_pending(const struct krmsg_ep *ep)
-{
-	return !list_empty(&ep->sendq) || !list_empty(&ep->dones) ||
-	       !list_empty(&ep->offering) || !list_empty(&ep->pulls) ||
-	       ep->fin_wanted || ep->lane_request || ep->acks_untold ||
-	       ep->beat || krmsg_replaying(&ep->tx_replay, &ep->tx);
-}
-
 /* Post receives again. False when that has ended the endpoint. */
-static bool repost(struct krmsg_ep *ep, bool all)
+static bool repost(struct krmsg_ep *ep)
 {
-	if (!krmsg_lane_repost(&ep->msg, all))
+	if (!krmsg_lane_repost(&ep->msg))
 		return true;
 	krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
 	return false;
@@ -559,10 +555,20 @@ static bool tx_one(struct krmsg_ep *ep)
 	u32 left = krmsg_spend_left(&ep->slots);
 	struct krmsg_lane *lane = &ep->msg;
 	struct tx_frame f __uninitialized;
-	bool owes, now = false;
 	u32 items;
 	u8 flags = 0;
+	bool now;
+	bool owes = krmsg_rx_owes(ep, &now);
 
+	/* the end waits until all that was sent has arrived: make it known */
+	if (ep->state == KRMSG_S_CLOSING && ep->fin_sent &&
+	    lane->wr_signaled != lane->wr_posted)
+		now = true;
+	if (!now && !krmsg_tx_pending(ep)) {
+		if (owes)
+			krmsg_ack_later(ep);
+		return false;
+	}
 	/* the last frame is kept for a BYE */
 	if (krmsg_lane_sb_free(lane) <= 1 ||
 	    krmsg_lane_sq_free(lane) <= KRMSG_MRS) {
@@ -580,11 +586,6 @@ static bool tx_one(struct krmsg_ep *ep)
 	if (krmsg_slots_allow(left, KRMSG_FRAME_CONTROL))
 		add_fin(ep, &f);
 	items = f.b.items;
-	owes = krmsg_rx_owes(ep, &now);
-	/* the end waits until all that was sent has arrived: make it known */
-	if (ep->state == KRMSG_S_CLOSING && ep->fin_sent &&
-	    lane->wr_signaled != lane->wr_posted)
-		now = true;
 	if (ep->beat)
 		now = true;
 	if (!items && !now) {
@@ -598,7 +599,7 @@ static bool tx_one(struct krmsg_ep *ep)
 	 * Neither side may spend its last slots without telling of the new ones
 	 * that it has: the other could be about to do the same.
 	 */
-	if ((!items || left <= KRMSG_SLOTS_CONTROL) && !repost(ep, true))
+	if ((!items || left <= KRMSG_SLOTS_CONTROL) && !repost(ep))
 		return false;
 	if (!krmsg_slots_last(left, &ep->slot_grant))
 		return false;
@@ -660,14 +661,18 @@ void krmsg_tx_flush(struct krmsg_ep *ep)
 	krmsg_tx_frames(ep);
 	if (!ep->msg.ready || !krmsg_state_live(ep->state))
 		return;
-	if (!repost(ep, false))
-		return;
-	/* the peer may be waiting for just these slots */
-	if (krmsg_grant_due(&ep->slot_grant))
-		tx_one(ep);
+	if (krmsg_lane_repost_due(&ep->msg)) {
+		if (!repost(ep))
+			return;
+		/* the peer may be waiting for just these slots */
+		if (krmsg_grant_due(&ep->slot_grant))
+			tx_one(ep);
+	}
 	krmsg_watch_credit(ep);
-	krmsg_tx_writable(ep);
-	krmsg_ep_close_step(ep);
+	if (ep->writable_wanted)
+		krmsg_tx_writable(ep);
+	if (ep->state == KRMSG_S_CLOSING)
+		krmsg_ep_close_step(ep);
 }
 
 /**

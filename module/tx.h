@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Sending, and the end of what was sent. Included by verbs.h. */
+/*
+ * Sending, and the end of what was sent; what each frame received, and each
+ * look at an endpoint, asks for. Included by verbs.h.
+ */
 #ifndef KRMSG_TX_H
 #define KRMSG_TX_H
 
@@ -17,10 +20,84 @@ static inline void krmsg_end_early(struct krmsg_ep *ep, struct krmsg_req *req)
 	req->early = true;
 }
 
+/**
+ * krmsg_tx_pending() - may there be items for a frame?
+ * @ep: the endpoint, locked
+ *
+ * Return: false when only a header could be sent.
+ */
+static inline bool krmsg_tx_pending(const struct krmsg_ep *ep)
+{
+	return ep->todo || !list_empty(&ep->sendq) || !list_empty(&ep->dones) ||
+	       !list_empty(&ep->offering) || !list_empty(&ep->pulls) ||
+	       krmsg_replaying(&ep->tx_replay, &ep->tx);
+}
+
+/**
+ * krmsg_rx_owes() - is there anything to tell the peer?
+ * @ep: the endpoint, locked
+ * @now: set to whether it must not wait
+ *
+ * Return: true when a header would say something new.
+ */
+static inline bool krmsg_rx_owes(const struct krmsg_ep *ep, bool *now)
+{
+	u32 credit = krmsg_grant_untold(&ep->credit_grant);
+	u32 acks = ep->rx.base - ep->ack_told;
+	bool owes = acks || ep->acks_untold;
+
+	*now = (ep->ack_now && owes) || acks >= KRMSG_WINDOW / 4 ||
+	       credit >= ep->credit_grant.capacity / 4 ||
+	       krmsg_grant_due(&ep->credit_grant) ||
+	       krmsg_grant_due(&ep->slot_grant);
+	return owes;
+}
+
+/**
+ * krmsg_ep_dirty() - an endpoint may have something to send
+ * @ep: the endpoint, locked; krmsg_commit() flushes it
+ */
+static inline void krmsg_ep_dirty(struct krmsg_ep *ep)
+{
+	ep->ctx->urgent = true;
+	if (list_empty(&ep->dirty_node))
+		krmsg_ep_add_dirty(ep);
+}
+
+/**
+ * krmsg_ep_touched() - an endpoint has received, or its process has consumed
+ * @ep: the endpoint, locked; krmsg_commit() flushes it
+ *
+ * As krmsg_ep_dirty(). Some things want more than frames, and soon.
+ */
+static inline void krmsg_ep_touched(struct krmsg_ep *ep)
+{
+	if (krmsg_lane_repost_due(&ep->msg) || ep->writable_wanted ||
+	    ep->fin_wanted)
+		ep->ctx->flush_all = true;
+	krmsg_ep_dirty(ep);
+}
+
+/* Has the peer little ring credit left, and does unread hold more? */
+static inline bool krmsg_is_short(const struct krmsg_ep *ep)
+{
+	return krmsg_grant_peer_left(&ep->credit_grant) < ep->credit_low &&
+	       ep->credit_unread && krmsg_state_live(ep->state);
+}
+
+/**
+ * krmsg_watch_credit() - see to it that a peer short of credit gets it
+ * @ep: the endpoint, locked
+ */
+static inline void krmsg_watch_credit(struct krmsg_ep *ep)
+{
+	if (krmsg_is_short(ep))
+		krmsg_watch_short(ep);
+}
+
 /* tx.c */
 void krmsg_tx_flush(struct krmsg_ep *ep);
 void krmsg_tx_frames(struct krmsg_ep *ep);
-bool krmsg_tx_pending(const struct krmsg_ep *ep);
 int krmsg_tx_hello(struct krmsg_ep *ep);
 int krmsg_tx_lane_hello(struct krmsg_ep *ep);
 int krmsg_tx_bye(struct krmsg_ep *ep, u32 reason);
@@ -28,7 +105,18 @@ void krmsg_tx_writable(struct krmsg_ep *ep);
 void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc);
 
 /* ack.c */
-void krmsg_tx_take_acks(struct krmsg_ep *ep);
+void krmsg_tx_act_on_acks(struct krmsg_ep *ep);
+
+/**
+ * krmsg_tx_take_acks() - act on what krmsg_tx_ack() has left for later
+ * @ep: the endpoint, locked
+ */
+static inline void krmsg_tx_take_acks(struct krmsg_ep *ep)
+{
+	if (ep->ack_left)
+		krmsg_tx_act_on_acks(ep);
+}
+
 int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack);
 int krmsg_tx_ack_one(struct krmsg_ep *ep, u32 seq);
 int krmsg_tx_acks(struct krmsg_ep *ep, u32 ack,

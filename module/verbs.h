@@ -223,9 +223,9 @@ struct krmsg_listener {
 struct krmsg_slot {
 	struct ib_cqe cqe;
 	struct krmsg_lane *lane;
-	struct krmsg_slot *next;	/* to be posted again */
 	u32 stashed;			/* messages in it that wait their turn */
-	u64 dma;
+	struct ib_recv_wr wr;		/* ready but for its next */
+	struct ib_sge sge;
 	void *mem;
 };
 
@@ -296,7 +296,7 @@ struct krmsg_lane {
 	u32 slot_size;
 	struct krmsg_slot *slots;
 	struct krmsg_sbuf *sbufs;
-	struct krmsg_slot *repost;
+	struct ib_recv_wr *repost;
 	u32 nr_repost;
 	u32 sq_size;
 	u32 max_inline;
@@ -451,7 +451,6 @@ struct krmsg_ep {
 	bool opened;				/* was OPEN once */
 	bool peer_gone;				/* the peer has said that it ended */
 	bool bye_sent;				/* and that arrived */
-	u8 beat;				/* KRMSG_BEAT_... to be sent */
 	u32 epoch;				/* of the link, in each frame */
 	unsigned long heard;			/* jiffies of the last frame */
 	struct krmsg_why why;
@@ -459,6 +458,15 @@ struct krmsg_ep {
 	struct krmsg_stats stats;
 
 	/* sending */
+	union {
+		u32 todo;			/* any of these, for one look */
+		struct {
+			bool fin_wanted;
+			bool lane_request;
+			bool acks_untold;	/* delivered out of order */
+			u8 beat;		/* KRMSG_BEAT_... to be sent */
+		};
+	};
 	struct list_head sendq;
 	u32 nr_sends;				/* queued and in flight */
 	u32 nr_loud;				/* in flight, end in more than silence */
@@ -489,12 +497,10 @@ struct krmsg_ep {
 	u32 nr_mrs;
 	u32 mr_pages;
 	struct scatterlist *sg;
-	bool fin_wanted;
 	bool fin_sent;
 	bool fin_close_sent;			/* with ITEMF_CLOSE */
 	bool fin_acked;				/* its SEND has completed */
 	bool closing;				/* takes nothing more either */
-	bool lane_request;
 	bool writable_wanted;
 	bool stalled;
 
@@ -502,6 +508,7 @@ struct krmsg_ep {
 	struct krmsg_grant slot_grant;
 	struct krmsg_grant credit_grant;
 	u32 credit_unread;			/* units in the ring */
+	u32 credit_low;				/* with less the peer is short */
 	bool credit_held;			/* promise is ours */
 	struct krmsg_seqwin rx;
 	struct krmsg_replay rx_replay;
@@ -519,7 +526,6 @@ struct krmsg_ep {
 	struct krmsg_read *reads;
 	u32 read_next;
 	u32 ack_told;				/* rx.base as of the last frame */
-	bool acks_untold;			/* delivered out of order */
 	bool ack_now;
 	bool fin_rcvd;
 	bool fin_close_rcvd;
@@ -628,8 +634,7 @@ void krmsg_ep_end_accept(struct krmsg_ep *ep, int err, u32 ms);
 void krmsg_ep_flushed(struct krmsg_ep *ep);
 void krmsg_ep_set_limit(struct krmsg_ep *ep, u32 ms);
 void krmsg_ep_open(struct krmsg_ep *ep);
-void krmsg_ep_dirty(struct krmsg_ep *ep);
-void krmsg_ep_touched(struct krmsg_ep *ep);
+void krmsg_ep_add_dirty(struct krmsg_ep *ep);
 int krmsg_ep_attach(struct krmsg_ep *ep);
 void krmsg_eps_add_stats(struct krmsg_ctx *ctx, struct krmsg_counters *out);
 static inline void krmsg_ep_get(struct krmsg_ep *ep)
@@ -694,7 +699,7 @@ void krmsg_lane_destroy_qp(struct krmsg_lane *lane);
 void krmsg_lane_free(struct krmsg_lane *lane);
 void krmsg_lane_reset(struct krmsg_lane *lane);
 void krmsg_lanes_stop(struct krmsg_ep *ep);
-int krmsg_lane_repost(struct krmsg_lane *lane, bool all);
+int krmsg_lane_repost(struct krmsg_lane *lane);
 /* a few are not worth it, unless the peer has only a few left */
 static inline bool krmsg_lane_repost_due(const struct krmsg_lane *lane)
 {
@@ -720,8 +725,8 @@ static inline void krmsg_slot_done(struct krmsg_slot *slot)
 {
 	struct krmsg_lane *lane = slot->lane;
 
-	slot->next = lane->repost;
-	lane->repost = slot;
+	slot->wr.next = lane->repost;
+	lane->repost = &slot->wr;
 	lane->nr_repost++;
 }
 
@@ -762,7 +767,6 @@ void krmsg_rx_publish_note(struct krmsg_ep *ep, u32 units);
 void krmsg_rx_finish(struct krmsg_ep *ep, struct krmsg_rxmsg *m);
 void krmsg_rx_popped(struct krmsg_ctx *ctx, struct krmsg_owner *own,
 		     const struct krmsg_cq_note *note);
-bool krmsg_rx_owes(struct krmsg_ep *ep, bool *now);
 
 /* pull.c */
 int krmsg_pull_init(struct krmsg_ep *ep);
@@ -782,7 +786,7 @@ void krmsg_pull_refuse_waiting(struct krmsg_ep *ep);
 void krmsg_timers_exit(struct krmsg_ctx *ctx);
 void krmsg_ack_later(struct krmsg_ep *ep);
 void krmsg_watch_ring(struct krmsg_ctx *ctx);
-void krmsg_watch_credit(struct krmsg_ep *ep);
+void krmsg_watch_short(struct krmsg_ep *ep);
 
 #include "tx.h"
 
