@@ -150,7 +150,8 @@ vm-stage: $(MB)/tree/stamp user vm-tests
 
 # The programs that run in the machine are built outside, where it is faster.
 vm-tests: user
-	$(if $(wildcard selftests/krmsg/Makefile),+$(MAKE) -C selftests/krmsg)
+	+$(MAKE) -C selftests/krmsg
+	+$(MAKE) -C selftests/bench
 
 index := $(MB)/tree/lib/modules/$(KVER)
 newer = $(shell test $(MB)/tree/stamp -nt "$(MODTREE)/lib/modules/$(KVER)/modules.dep" || echo FORCE)

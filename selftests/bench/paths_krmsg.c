@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Two ends by krmsg: two contexts of one process. */
+#include <stdint.h>
+#include <string.h>
+#include <krmsg.h>
+#include "paths.h"
+
+#define SPIN_NS		1000000000ULL
+#define WAIT_NS		10000000000LL
+#define RECVS		4	/* buffers for large messages */
+
+/* One end: where it sends from, and where large messages land. */
+struct end {
+	struct krmsg *k;
+	unsigned char *mem;
+	uint32_t region;
+	uint32_t endpoint;
+	uint32_t eager;
+};
+
+static struct end a, b;
+
+static void check(int rc, const struct end *e, const char *what)
+{
+	if (rc < 0)
+		die("%s: %s", what, krmsg_error(e->k));
+}
+
+/* Records of an end until one of this type is there, which stays. */
+static const struct krmsg_rec *wait_for(struct krmsg *k, unsigned int type)
+{
+	const struct krmsg_rec *rec;
+	int rc;
+
+	for (;;) {
+		while (!(rec = krmsg_peek(k))) {
+			rc = krmsg_submit_and_wait(k, 1, WAIT_NS, SPIN_NS);
+			if (rc < 0)
+				die("wait: %s", krmsg_error(k));
+		}
+		if (rec->type == type)
+			return rec;
+		if (rec->type == KRMSG_REC_EVENT &&
+		    (rec->tag & KRMSG_EV_CLOSED))
+			die("an endpoint has ended: %s",
+			    krmsg_result_text(rec->result));
+		krmsg_advance(k, rec);
+	}
+}
+
+static void wait_open(struct end *e)
+{
+	struct krmsg_endpoint_info info = { .size = sizeof(info) };
+	const struct krmsg_rec *rec;
+
+	do {
+		rec = wait_for(e->k, KRMSG_REC_EVENT);
+		krmsg_advance(e->k, rec);
+	} while (!(rec->tag & KRMSG_EV_OPEN));
+	check(krmsg_endpoint_info(e->k, e->endpoint, &info), e, "info");
+	e->eager = info.out_eager_limit;
+}
+
+static void open_end(struct end *e)
+{
+	size_t bytes;
+
+	if (krmsg_open(&e->k, NULL) < 0)
+		die("%s", krmsg_error(NULL));
+	e->mem = krmsg_alloc((RECVS + 1) * (size_t)BYTES_MAX, &bytes);
+	if (!e->mem)
+		die("no memory");
+	check(krmsg_register(e->k, e->mem, bytes, 0, &e->region), e,
+	      "register");
+}
+
+static void post_recv(struct end *e, uint64_t buf)
+{
+	struct krmsg_piece p = {
+		.region = e->region,
+		.length = BYTES_MAX,
+		.offset = (buf + 1) * BYTES_MAX,
+	};
+
+	check(krmsg_prep_recv(e->k, e->endpoint, &p, 1, buf), e, "recv");
+}
+
+void krmsg_ends_open(void)
+{
+	const struct krmsg_rec *rec;
+	struct krmsg_addr at;
+	uint32_t listener;
+	uint64_t i;
+
+	open_end(&a);
+	open_end(&b);
+	if (krmsg_addr_parse(ADDRESS ":0", &at) < 0)
+		die("%s", krmsg_error(NULL));
+	check(krmsg_listen(b.k, &at, 1, 0, &listener, &at), &b, "listen");
+	check(krmsg_connect(a.k, &at, NULL, NULL, NULL, 0, &a.endpoint), &a,
+	      "connect");
+	rec = wait_for(b.k, KRMSG_REC_CONNREQ);
+	check(krmsg_accept(b.k, krmsg_rec_connreq(rec)->request, b.k, NULL,
+			   NULL, 0, &b.endpoint), &b, "accept");
+	krmsg_advance(b.k, rec);
+	wait_open(&a);
+	wait_open(&b);
+	for (i = 0; i < RECVS; i++) {
+		post_recv(&a, i);
+		post_recv(&b, i);
+	}
+	check(krmsg_submit(a.k), &a, "submit");
+	check(krmsg_submit(b.k), &b, "submit");
+}
+
+static void send_batch(struct end *e, const struct path *p)
+{
+	struct krmsg_piece piece = {
+		.region = e->region,
+		.length = (uint32_t)p->bytes,
+	};
+	unsigned int i;
+
+	for (i = 0; i < p->batch; i++)
+		check(krmsg_prep_send(e->k, e->endpoint, &piece, 1, i,
+				      KRMSG_SQE_QUIET, 0), e, "send");
+	check(krmsg_submit(e->k), e, "submit");
+}
+
+static void take_batch(struct end *e, const struct path *p)
+{
+	unsigned int type = p->bytes > e->eager ? KRMSG_REC_BUFFER :
+						  KRMSG_REC_MESSAGE;
+	unsigned int i;
+
+	for (i = 0; i < p->batch; i++) {
+		const struct krmsg_rec *rec = wait_for(e->k, type);
+
+		if (rec->length != p->bytes || rec->result)
+			die("%u bytes came for %zu: %s", rec->length, p->bytes,
+			    krmsg_result_text(rec->result));
+		if (type == KRMSG_REC_BUFFER)
+			post_recv(e, rec->user_data);
+		krmsg_skip(e->k, rec);
+	}
+}
+
+void krmsg_ends_round(const struct path *p)
+{
+	send_batch(&a, p);
+	take_batch(&b, p);
+	if (p->back) {
+		send_batch(&b, p);
+		take_batch(&a, p);
+	}
+}
+
+void krmsg_ends_close(void)
+{
+	krmsg_close(a.k);
+	krmsg_close(b.k);
+	krmsg_free(a.mem);
+	krmsg_free(b.mem);
+}
