@@ -152,6 +152,7 @@ vm-stage: $(MB)/tree/stamp user vm-tests
 vm-tests: user
 	+$(MAKE) -C selftests/krmsg
 	+$(MAKE) -C selftests/bench
+	+$(MAKE) -C selftests/unit ../../build/unit/test_uapi32
 
 index := $(MB)/tree/lib/modules/$(KVER)
 newer = $(shell test $(MB)/tree/stamp -nt "$(MODTREE)/lib/modules/$(KVER)/modules.dep" || echo FORCE)

@@ -74,7 +74,8 @@ void krmsg_commit_urgent(struct krmsg_ctx *ctx)
 	while (ctx->urgent) {
 		ctx->urgent = false;
 		list_for_each_entry(ep, &ctx->dirty, dirty_node)
-			krmsg_tx_frames(ep);
+			if (!krmsg_tx_idle(ep))
+				krmsg_tx_frames(ep);
 	}
 	tell(ctx);
 }
@@ -138,32 +139,6 @@ static void owner_release(struct kref *ref)
 void krmsg_owner_put(struct krmsg_owner *own)
 {
 	kref_put(&own->ref, owner_release);
-}
-
-/**
- * krmsg_record() - write a record's header
- * @ctx: the context, locked
- * @units: units of the record, promised before
- * @own: who wants to know when it is consumed, or NULL
- * @kind: a note for @own
- * @rec: the header; units is filled in here
- *
- * Return: where the payload goes. All of it must be written before the lock is
- * released; what is left of the last unit must be zeroed.
- */
-void *krmsg_record(struct krmsg_ctx *ctx, u32 units, struct krmsg_owner *own,
-		   enum krmsg_note_kind kind, const struct krmsg_rec *rec)
-{
-	u32 at = krmsg_cq_push(&ctx->cq, units, own, kind);
-	struct krmsg_rec *to = (void *)(ctx->ring.cq + at * KRMSG_UNIT);
-
-	if (own)
-		krmsg_owner_get(own);
-	*to = *rec;
-	to->units = units;
-	ctx->published = true;
-	ctx->stats.records++;
-	return to + 1;
 }
 
 /**

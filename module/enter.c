@@ -205,7 +205,7 @@ static bool step(struct enter *e)
 	if (ctx->dead)
 		e->err = krmsg_fail(ctx, -ESHUTDOWN, KRMSG_STAGE_RING, 0, 0,
 				    "the context has ended");
-	else
+	else if (krmsg_reap_due(ctx))
 		e->err = krmsg_reap(ctx);
 	if (e->err)
 		return true;

@@ -30,6 +30,7 @@ static void *frame_alloc(struct ib_device *ib, u32 size,
 	void *mem = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 
 	BUILD_BUG_ON(KRMSG_SLOT_SIZE > PAGE_SIZE);
+	BUILD_BUG_ON(KRMSG_SLOT_SIZE > KRMSG_COPY_MAX);
 	if (!mem)
 		return NULL;
 	*dma = ib_dma_map_single(ib, mem, size, dir);

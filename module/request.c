@@ -150,6 +150,33 @@ u32 krmsg_req_dma(const struct krmsg_req *req, struct krmsg_cursor *cur,
 	return run;
 }
 
+/* Copy what lies in one page of a region. */
+static void copy_run(const struct krmsg_region *r, u64 pos, void *to, u32 n)
+{
+	void *from = kmap_local_page(r->pages[pos >> PAGE_SHIFT]);
+
+	krmsg_copy(to, from + offset_in_page(pos), n);
+	kunmap_local(from);
+}
+
+static noinline void copy_pieces(const struct krmsg_req *req, void *to)
+{
+	u32 i;
+
+	for (i = 0; i < req->nr_pieces; i++) {
+		const struct krmsg_bytes *p = &req->piece[i];
+		u64 pos = p->offset;
+		u32 n, left = p->length;
+
+		for (; left; left -= n) {
+			n = min_t(u32, left, PAGE_SIZE - offset_in_page(pos));
+			copy_run(p->region, pos, to, n);
+			to += n;
+			pos += n;
+		}
+	}
+}
+
 /**
  * krmsg_req_copy() - copy all bytes of a request
  * @req: the request
@@ -157,26 +184,14 @@ u32 krmsg_req_dma(const struct krmsg_req *req, struct krmsg_cursor *cur,
  */
 void krmsg_req_copy(const struct krmsg_req *req, void *to)
 {
-	u32 i;
+	const struct krmsg_bytes *p = req->piece;
 
-	for (i = 0; i < req->nr_pieces; i++) {
-		const struct krmsg_bytes *p = &req->piece[i];
-		u64 pos = p->offset;
-		u32 left = p->length;
-
-		while (left) {
-			u32 in = offset_in_page(pos);
-			u32 n = min_t(u32, left, PAGE_SIZE - in);
-			void *from;
-
-			from = kmap_local_page(p->region->pages[pos >> PAGE_SHIFT]);
-			krmsg_copy(to, from + in, n);
-			kunmap_local(from);
-			to += n;
-			pos += n;
-			left -= n;
-		}
-	}
+	/* mostly it is this, without the loops; no bytes may lie in no page */
+	if (req->nr_pieces == 1 && p->length &&
+	    offset_in_page(p->offset) + p->length <= PAGE_SIZE)
+		copy_run(p->region, p->offset, to, p->length);
+	else
+		copy_pieces(req, to);
 }
 
 /**

@@ -7,8 +7,8 @@
 #include "verbs.h"
 
 /* A record that uses the peer's credit is in the ring. */
-static void *message_record(struct krmsg_ep *ep, u32 units,
-			    const struct krmsg_rec *rec)
+static __always_inline void *message_record(struct krmsg_ep *ep, u32 units,
+					    const struct krmsg_rec *rec)
 {
 	ep->credit_unread += units;
 	ep->stats.rx_messages += rec->type != KRMSG_REC_ANNOUNCE;
@@ -59,10 +59,7 @@ static void publish_announce(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
 /* The message is with the process: acknowledge it. */
 static void mark_delivered(struct krmsg_ep *ep, u32 seq)
 {
-	krmsg_seqwin_mark(&ep->rx, seq);
-	while (krmsg_seqwin_slide(&ep->rx))
-		;
-	if (krmsg_seqwin_has(&ep->rx, seq))
+	if (krmsg_seqwin_deliver(&ep->rx, seq))
 		ep->acks_untold = true;
 }
 
@@ -470,9 +467,11 @@ static int rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
 			 &wc->ex.invalidate_rkey : NULL;
 	bool again = krmsg_replaying(&ep->rx_replay, &ep->rx);
 	struct krmsg_item item __uninitialized;
-	int more, err;
+	int err;
 
-	while ((more = krmsg_frame_next(it, &item)) > 0) {
+	while (krmsg_frame_more(it)) {
+		if (krmsg_frame_next(it, &item) < 0)
+			return -EPROTO;
 		err = rx_item(ep, slot, f, &item, &inv);
 		if (err)
 			return err;
@@ -483,7 +482,7 @@ static int rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
 	if (again)
 		krmsg_rx_deliver(ep);
 	/* a key may only be killed by the item that names it */
-	if (more || inv)
+	if (inv)
 		return -EPROTO;
 	if (!krmsg_spend_raise(&ep->slots, f->slots, ep->peer_slots) ||
 	    !krmsg_spend_raise(&ep->credit, f->credit, ep->peer_credit))
@@ -506,8 +505,9 @@ static bool is_bye(struct krmsg_frame_iter it)
 static int rx_frame(struct krmsg_ep *ep, struct krmsg_slot *slot,
 		    const struct ib_wc *wc)
 {
-	struct krmsg_frame_iter it;
-	struct krmsg_frame f;
+	/* set when the frame could be opened, and not looked at otherwise */
+	struct krmsg_frame_iter it __uninitialized;
+	struct krmsg_frame f __uninitialized;
 
 	if (krmsg_frame_open(slot->mem, wc->byte_len, &f, &it) ||
 	    f.epoch != ep->epoch)

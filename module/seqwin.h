@@ -98,6 +98,25 @@ static inline bool krmsg_seqwin_slide(struct krmsg_seqwin *w)
 	return true;
 }
 
+/**
+ * krmsg_seqwin_deliver() - a message is delivered: take out what can be
+ * @w: the window
+ * @seq: its sequence
+ *
+ * Return: true when it stays in the window, since one before it is missing.
+ */
+static inline bool krmsg_seqwin_deliver(struct krmsg_seqwin *w, u32 seq)
+{
+	/* mostly it is the oldest one, which needs no bit */
+	if (seq == w->base && seq != w->next && !krmsg_seqwin_test(w, seq))
+		w->base++;
+	else
+		krmsg_seqwin_mark(w, seq);
+	while (krmsg_seqwin_slide(w))
+		;
+	return krmsg_seqwin_has(w, seq);
+}
+
 /* Is an acknowledgement of all before ack possible? An old one is. */
 static inline bool krmsg_seqwin_ack_ok(const struct krmsg_seqwin *w, u32 ack)
 {

@@ -549,25 +549,36 @@ static bool repost(struct krmsg_ep *ep)
 	return false;
 }
 
+/* Must a frame go that has no items? What need not go now is told later. */
+static bool header_due(struct krmsg_ep *ep)
+{
+	bool now, owes = krmsg_rx_owes(ep, &now);
+
+	/* the end waits until all that was sent has arrived: make it known */
+	if (ep->state == KRMSG_S_CLOSING && ep->fin_sent &&
+	    ep->msg.wr_signaled != ep->msg.wr_posted)
+		now = true;
+	if (now || ep->beat)
+		return true;
+	if (owes)
+		krmsg_ack_later(ep);
+	return false;
+}
+
 /* Build and post one frame. False when there is nothing (more) to send. */
 static bool tx_one(struct krmsg_ep *ep)
 {
 	u32 left = krmsg_spend_left(&ep->slots);
 	struct krmsg_lane *lane = &ep->msg;
 	struct tx_frame f __uninitialized;
+	bool now = false;
 	u32 items;
 	u8 flags = 0;
-	bool now;
-	bool owes = krmsg_rx_owes(ep, &now);
 
-	/* the end waits until all that was sent has arrived: make it known */
-	if (ep->state == KRMSG_S_CLOSING && ep->fin_sent &&
-	    lane->wr_signaled != lane->wr_posted)
-		now = true;
-	if (!now && !krmsg_tx_pending(ep)) {
-		if (owes)
-			krmsg_ack_later(ep);
-		return false;
+	if (!krmsg_tx_pending(ep)) {
+		now = header_due(ep);
+		if (!now)
+			return false;
 	}
 	/* the last frame is kept for a BYE */
 	if (krmsg_lane_sb_free(lane) <= 1 ||
@@ -586,13 +597,8 @@ static bool tx_one(struct krmsg_ep *ep)
 	if (krmsg_slots_allow(left, KRMSG_FRAME_CONTROL))
 		add_fin(ep, &f);
 	items = f.b.items;
-	if (ep->beat)
-		now = true;
-	if (!items && !now) {
-		if (owes)
-			krmsg_ack_later(ep);
+	if (!items && !now && !header_due(ep))
 		return false;
-	}
 	if (!krmsg_slots_allow(left, KRMSG_FRAME_CREDIT))
 		return false;
 	/*

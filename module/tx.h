@@ -28,7 +28,7 @@ static inline void krmsg_end_early(struct krmsg_ep *ep, struct krmsg_req *req)
  */
 static inline bool krmsg_tx_pending(const struct krmsg_ep *ep)
 {
-	return ep->todo || !list_empty(&ep->sendq) || !list_empty(&ep->dones) ||
+	return !list_empty(&ep->sendq) || ep->todo || !list_empty(&ep->dones) ||
 	       !list_empty(&ep->offering) || !list_empty(&ep->pulls) ||
 	       krmsg_replaying(&ep->tx_replay, &ep->tx);
 }
@@ -51,6 +51,17 @@ static inline bool krmsg_rx_owes(const struct krmsg_ep *ep, bool *now)
 	       krmsg_grant_due(&ep->credit_grant) ||
 	       krmsg_grant_due(&ep->slot_grant);
 	return owes;
+}
+
+/* Is there no frame that must go now? */
+static inline bool krmsg_tx_idle(const struct krmsg_ep *ep)
+{
+	bool now;
+
+	if (krmsg_tx_pending(ep))
+		return false;
+	krmsg_rx_owes(ep, &now);
+	return !now;
 }
 
 /**

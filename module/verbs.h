@@ -488,7 +488,6 @@ struct krmsg_ep {
 	u32 tx_first;
 	struct krmsg_replay tx_replay;
 	struct krmsg_earlylog log;
-	struct krmsg_req *inflight[KRMSG_WINDOW];
 	struct list_head flight;		/* ordered ones in flight */
 	struct list_head offering;
 	u32 segs_out;				/* peer has not answered */
@@ -512,13 +511,10 @@ struct krmsg_ep {
 	bool credit_held;			/* promise is ours */
 	struct krmsg_seqwin rx;
 	struct krmsg_replay rx_replay;
-	u8 verdict[KRMSG_WINDOW];		/* why refused, 0: it was not */
-	struct krmsg_rxmsg rxmsg[KRMSG_WINDOW];
 	struct list_head order;
 	struct krmsg_bufq *bufq;
 	struct krmsg_bufq own_bufq;
 	struct krmsg_pool_obj *pool;
-	struct krmsg_pseg psegs[KRMSG_MRS + KRMSG_WINDOW];
 	struct list_head free_psegs;
 	struct list_head pulls;
 	struct list_head dones;
@@ -531,6 +527,12 @@ struct krmsg_ep {
 	bool fin_close_rcvd;
 	bool fin_told;
 	u64 announce_next;
+
+	/* last, so that what each message needs lies close together */
+	struct krmsg_req *inflight[KRMSG_WINDOW];
+	u8 verdict[KRMSG_WINDOW];		/* why refused, 0: it was not */
+	struct krmsg_rxmsg rxmsg[KRMSG_WINDOW];
+	struct krmsg_pseg psegs[KRMSG_MRS + KRMSG_WINDOW];
 };
 
 /* ends and recoveries of endpoints */
@@ -559,44 +561,7 @@ u32 krmsg_devcqs_wait(struct krmsg_ctx *ctx, u32 max);
 void krmsg_devcqs_empty(struct krmsg_ctx *ctx);
 void krmsg_devcqs_arm(struct krmsg_ctx *ctx);
 
-/* cring.c: records */
-/**
- * krmsg_lock() - enter a context's data path
- * @ctx: the context
- *
- * Bottom halves are off until krmsg_unlock(). May be called from a process and
- * from a softirq.
- */
-static inline void krmsg_lock(struct krmsg_ctx *ctx)
-	__acquires(&ctx->lock)
-{
-	spin_lock_bh(&ctx->lock);
-}
-
-void krmsg_complete(struct krmsg_ctx *ctx, u32 id, u64 user_data, s32 result,
-		    u32 length, u64 tag);
-void *krmsg_record(struct krmsg_ctx *ctx, u32 units, struct krmsg_owner *own,
-		   enum krmsg_note_kind kind, const struct krmsg_rec *rec);
-void krmsg_event_drop(struct krmsg_ctx *ctx, struct krmsg_evslot *s);
-void krmsg_event(struct krmsg_ctx *ctx, struct krmsg_evslot *s, u32 id,
-		 u64 user_data, struct krmsg_owner *own);
-int krmsg_reap(struct krmsg_ctx *ctx);
-bool krmsg_drop_notes(struct krmsg_ctx *ctx);
-void krmsg_unlock(struct krmsg_ctx *ctx) __releases(&ctx->lock);
-void krmsg_unlock_urgent(struct krmsg_ctx *ctx) __releases(&ctx->lock);
-void krmsg_commit(struct krmsg_ctx *ctx);
-void krmsg_commit_urgent(struct krmsg_ctx *ctx);
-void krmsg_owner_init(struct krmsg_owner *own,
-		      void (*popped)(struct krmsg_ctx *ctx,
-				     struct krmsg_owner *own,
-				     const struct krmsg_cq_note *note),
-		      void (*free)(struct krmsg_owner *own));
-static inline void krmsg_owner_get(struct krmsg_owner *own)
-{
-	kref_get(&own->ref);
-}
-
-void krmsg_owner_put(struct krmsg_owner *own);
+#include "cring.h"
 
 /* request.c */
 int krmsg_submit(struct krmsg_ctx *ctx, u32 max, bool *more);

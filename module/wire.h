@@ -269,6 +269,12 @@ struct krmsg_frame_iter {
 int krmsg_frame_open(const void *buf, u32 len, struct krmsg_frame *f,
 		     struct krmsg_frame_iter *it);
 int krmsg_frame_next(struct krmsg_frame_iter *it, struct krmsg_item *item);
+/* Is there anything left, be it malformed? */
+static inline bool krmsg_frame_more(const struct krmsg_frame_iter *it)
+{
+	return it->left || it->pos != it->end;
+}
+
 
 /* A frame that is being built in memory of the caller's. */
 struct krmsg_frame_buf {
@@ -336,21 +342,24 @@ static inline u32 krmsg_frame_end(struct krmsg_frame_buf *b,
 	return b->used;
 }
 
+#define KRMSG_COPY_MAX	4096	/* bytes of a slot, and of a page */
+
 /**
  * krmsg_copy() - copy the bytes of a small message
  * @to: where to
  * @from: where from
- * @n: how many
+ * @n: how many, at most KRMSG_COPY_MAX
  *
  * Most are so few that a string instruction takes longer to begin.
  */
-static inline void krmsg_copy(void *to, const void *from, u32 n)
+static __always_inline void krmsg_copy(void *to, const void *from, u32 n)
 {
 	const u8 *f = from;
 	u8 *t = to;
 
 	if (n > 128) {
-		memcpy(t, f, n);
+		/* with a bound the compiler moves words, in place */
+		memcpy(t, f, min_t(u32, n, KRMSG_COPY_MAX));
 		return;
 	}
 	for (; n >= 32; n -= 32, t += 32, f += 32)

@@ -53,7 +53,13 @@ static void frame(const u8 *bytes, u32 len)
 		goto out;
 	CHECK(f.length == len && len % 8 == 0 && len <= KRMSG_FRAME_MAX);
 	krmsg_frame_begin(&b, out, len);
-	while ((got = krmsg_frame_next(&it, &item)) == 1) {
+	for (;;) {
+		bool more = krmsg_frame_more(&it);
+
+		got = krmsg_frame_next(&it, &item);
+		CHECK(more == (got != 0));
+		if (got != 1)
+			break;
 		n++;
 		if (item.payload) {
 			CHECK(item.type == KRMSG_ITEM_DATA);

@@ -139,6 +139,19 @@ static void do_slide(struct model *m)
 	} while (want);
 }
 
+static void do_deliver(struct model *m)
+{
+	u64 seq = rnd_below(2) ? m->base : near_window(m);
+
+	if (in_window(m, seq))
+		m->delivered[seq % SPAN] = 1;
+	while (m->base < m->next && m->delivered[m->base % SPAN])
+		m->delivered[m->base++ % SPAN] = 0;
+	ASSERT_EQ(krmsg_seqwin_deliver(&m->w, seq), in_window(m, seq),
+		  "deliver, %d after base", (int)(seq - m->base));
+	model_check(m, "deliver");
+}
+
 static void do_ack(struct model *m)
 {
 	u32 ack = near_window(m);
@@ -164,7 +177,7 @@ TEST(against_a_set)
 	for (i = 0; i < ARRAY_SIZE(starts); i++) {
 		model_init(&m, starts[i]);
 		for (n = scaled(8000); n; n--) {
-			switch (rnd_below(8)) {
+			switch (rnd_below(9)) {
 			case 0: case 1: case 2:
 				do_push(&m);
 				break;
@@ -176,6 +189,9 @@ TEST(against_a_set)
 				break;
 			case 7:
 				do_slide(&m);
+				break;
+			case 8:
+				do_deliver(&m);
 				break;
 			}
 		}

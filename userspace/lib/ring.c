@@ -91,6 +91,7 @@ static int prep(struct krmsg *k, const struct krmsg_sqe *filled,
 		const struct krmsg_piece *pieces, unsigned int nr_pieces)
 {
 	unsigned int n = nr_pieces > KRMSG_SQE_PIECES ? 2 : 1, first = nr_pieces;
+	unsigned int i;
 	struct krmsg_sqe_ext *ext;
 	struct krmsg_sqe *sqe;
 
@@ -110,8 +111,8 @@ static int prep(struct krmsg *k, const struct krmsg_sqe *filled,
 		memcpy(ext->piece, pieces + first,
 		       (nr_pieces - first) * sizeof(*pieces));
 	}
-	if (first)
-		memcpy(sqe->piece, pieces, first * sizeof(*pieces));
+	for (i = 0; i < first; i++)
+		sqe->piece[i] = pieces[i];
 	k->sq_tail += n;
 	return 0;
 }
