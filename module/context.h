@@ -153,7 +153,7 @@ struct krmsg_region {
  * @short_eps: endpoints whose peer is short of ring credit
  * @devcqs: device CQs
  * @published: records were published since the last wake
- * @urgent: an endpoint of @dirty has a frame to send that cannot wait
+ * @urgent: an endpoint of @dirty may have a frame to send that cannot wait
  * @flush_all: one has more to do than to send frames, and soon
  * @sq_blocked: an SQ entry waits for room
  * @sq_retry: there may be room now, which no record tells

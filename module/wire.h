@@ -275,7 +275,6 @@ static inline bool krmsg_frame_more(const struct krmsg_frame_iter *it)
 	return it->left || it->pos != it->end;
 }
 
-
 /* A frame that is being built in memory of the caller's. */
 struct krmsg_frame_buf {
 	u8 *mem;
