@@ -453,9 +453,12 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		return;
 	data = rdma_consumer_reject_data(id, ev, &len);
 	parsed = data && !krmsg_cm_rep_parse(data, len, &rep, &user);
+	/*
+	 * Its word counts also when the attempt has failed already: the manager
+	 * flushes the queue pair before it tells of the reject.
+	 */
 	if (ep->state == KRMSG_S_RECOVERING &&
 	    lane->lane == KRMSG_LANE_MESSAGE &&
-	    ep->rec.link == KRMSG_LINK_DIALING &&
 	    session_over(ep, parsed ? &rep : NULL, ev->status))
 		return;
 	if (parsed) {
