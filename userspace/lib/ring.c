@@ -87,33 +87,64 @@ static int sq_full(struct krmsg *k)
 		"the submission queue is full: submit, then try again");
 }
 
-static int prep(struct krmsg *k, const struct krmsg_sqe *filled,
-		const struct krmsg_piece *pieces, unsigned int nr_pieces)
+/* Why there is no entry for a request. */
+static int no_entry(struct krmsg *k, unsigned int nr_pieces)
 {
-	unsigned int n = nr_pieces > KRMSG_SQE_PIECES ? 2 : 1, first = nr_pieces;
-	unsigned int i;
-	struct krmsg_sqe_ext *ext;
-	struct krmsg_sqe *sqe;
-
 	if (nr_pieces > KRMSG_MAX_PIECES)
 		return krmsg_i_fail(k, -EINVAL,
 				    "%u pieces; a message has %u at most",
 				    nr_pieces, KRMSG_MAX_PIECES);
-	if (!k->hdr || !have_space(k, n))
-		return sq_full(k);
+	return sq_full(k);
+}
+
+/*
+ * The entry of a request, to be filled in place; NULL when there is none. Its
+ * pieces, and that it is there, are for finish().
+ */
+static inline struct krmsg_sqe *begin(struct krmsg *k, uint8_t opcode,
+				      unsigned int flags, uint32_t target,
+				      uint64_t user_data,
+				      unsigned int nr_pieces)
+{
+	unsigned int n = nr_pieces > KRMSG_SQE_PIECES ? 2 : 1;
+	struct krmsg_sqe *sqe;
+
+	if (nr_pieces > KRMSG_MAX_PIECES || !k->hdr || !have_space(k, n))
+		return NULL;
 	sqe = entry(k, k->sq_tail);
-	*sqe = *filled;
+	sqe->opcode = opcode;
 	sqe->nr_pieces = (uint8_t)nr_pieces;
-	if (n == 2) {
-		first = KRMSG_SQE_PIECES;
-		ext = (struct krmsg_sqe_ext *)entry(k, k->sq_tail + 1);
-		memset(ext, 0, sizeof(*ext));
-		memcpy(ext->piece, pieces + first,
-		       (nr_pieces - first) * sizeof(*pieces));
-	}
-	for (i = 0; i < first; i++)
-		sqe->piece[i] = pieces[i];
-	k->sq_tail += n;
+	sqe->flags = (uint16_t)flags;
+	sqe->target = target;
+	sqe->user_data = user_data;
+	return sqe;
+}
+
+static void finish_ext(struct krmsg *k, const struct krmsg_piece *pieces,
+		       unsigned int nr_pieces)
+{
+	struct krmsg_sqe_ext *ext;
+
+	ext = (struct krmsg_sqe_ext *)entry(k, k->sq_tail++);
+	memset(ext, 0, sizeof(*ext));
+	memcpy(ext->piece, pieces, nr_pieces * sizeof(*pieces));
+}
+
+static inline int finish(struct krmsg *k, struct krmsg_sqe *sqe, uint64_t tag,
+			 uint64_t arg, const struct krmsg_piece *pieces,
+			 unsigned int nr_pieces)
+{
+	static const struct krmsg_piece none;
+	unsigned int i;
+
+	sqe->tag = tag;
+	sqe->arg = arg;
+	for (i = 0; i < KRMSG_SQE_PIECES; i++)
+		sqe->piece[i] = i < nr_pieces ? pieces[i] : none;
+	k->sq_tail++;
+	if (nr_pieces > KRMSG_SQE_PIECES)
+		finish_ext(k, pieces + KRMSG_SQE_PIECES,
+			   nr_pieces - KRMSG_SQE_PIECES);
 	return 0;
 }
 
@@ -127,13 +158,12 @@ static int prep(struct krmsg *k, const struct krmsg_sqe *filled,
  */
 int krmsg_prep_nop(struct krmsg *k, unsigned int flags, uint64_t user_data)
 {
-	struct krmsg_sqe sqe = {
-		.opcode = KRMSG_OP_NOP,
-		.flags = (uint16_t)flags,
-		.user_data = user_data,
-	};
+	struct krmsg_sqe *sqe = begin(k, KRMSG_OP_NOP, flags, 0, user_data,
+				      0);
 
-	return prep(k, &sqe, NULL, 0);
+	if (!sqe)
+		return no_entry(k, 0);
+	return finish(k, sqe, 0, 0, NULL, 0);
 }
 
 /**
@@ -153,15 +183,12 @@ int krmsg_prep_send(struct krmsg *k, uint32_t endpoint,
 		    const struct krmsg_piece *pieces, unsigned int nr_pieces,
 		    uint64_t tag, unsigned int flags, uint64_t user_data)
 {
-	struct krmsg_sqe sqe = {
-		.opcode = KRMSG_OP_SEND,
-		.flags = (uint16_t)flags,
-		.target = endpoint,
-		.user_data = user_data,
-		.tag = tag,
-	};
+	struct krmsg_sqe *sqe = begin(k, KRMSG_OP_SEND, flags, endpoint, user_data,
+				      nr_pieces);
 
-	return prep(k, &sqe, pieces, nr_pieces);
+	if (!sqe)
+		return no_entry(k, nr_pieces);
+	return finish(k, sqe, tag, 0, pieces, nr_pieces);
 }
 
 /**
@@ -178,13 +205,12 @@ int krmsg_prep_recv(struct krmsg *k, uint32_t target,
 		    const struct krmsg_piece *pieces, unsigned int nr_pieces,
 		    uint64_t user_data)
 {
-	struct krmsg_sqe sqe = {
-		.opcode = KRMSG_OP_RECV,
-		.target = target,
-		.user_data = user_data,
-	};
+	struct krmsg_sqe *sqe = begin(k, KRMSG_OP_RECV, 0, target, user_data,
+				      nr_pieces);
 
-	return prep(k, &sqe, pieces, nr_pieces);
+	if (!sqe)
+		return no_entry(k, nr_pieces);
+	return finish(k, sqe, 0, 0, pieces, nr_pieces);
 }
 
 /**
@@ -199,14 +225,12 @@ int krmsg_prep_recv(struct krmsg *k, uint32_t target,
 int krmsg_prep_cancel(struct krmsg *k, uint32_t target, uint64_t which,
 		      uint64_t user_data)
 {
-	struct krmsg_sqe sqe = {
-		.opcode = KRMSG_OP_CANCEL,
-		.target = target,
-		.user_data = user_data,
-		.arg = which,
-	};
+	struct krmsg_sqe *sqe = begin(k, KRMSG_OP_CANCEL, 0, target, user_data,
+				      0);
 
-	return prep(k, &sqe, NULL, 0);
+	if (!sqe)
+		return no_entry(k, 0);
+	return finish(k, sqe, 0, which, NULL, 0);
 }
 
 /**
@@ -225,15 +249,12 @@ int krmsg_prep_answer(struct krmsg *k, uint32_t endpoint, uint64_t announce,
 		      const struct krmsg_piece *pieces, unsigned int nr_pieces,
 		      unsigned int flags, uint64_t user_data)
 {
-	struct krmsg_sqe sqe = {
-		.opcode = KRMSG_OP_ANSWER,
-		.flags = (uint16_t)flags,
-		.target = endpoint,
-		.user_data = user_data,
-		.arg = announce,
-	};
+	struct krmsg_sqe *sqe = begin(k, KRMSG_OP_ANSWER, flags, endpoint, user_data,
+				      nr_pieces);
 
-	return prep(k, &sqe, pieces, nr_pieces);
+	if (!sqe)
+		return no_entry(k, nr_pieces);
+	return finish(k, sqe, 0, announce, pieces, nr_pieces);
 }
 
 /**
@@ -246,13 +267,12 @@ int krmsg_prep_answer(struct krmsg *k, uint32_t endpoint, uint64_t announce,
  */
 int krmsg_prep_writable(struct krmsg *k, uint32_t endpoint, uint64_t user_data)
 {
-	struct krmsg_sqe sqe = {
-		.opcode = KRMSG_OP_WRITABLE,
-		.target = endpoint,
-		.user_data = user_data,
-	};
+	struct krmsg_sqe *sqe = begin(k, KRMSG_OP_WRITABLE, 0, endpoint, user_data,
+				      0);
 
-	return prep(k, &sqe, NULL, 0);
+	if (!sqe)
+		return no_entry(k, 0);
+	return finish(k, sqe, 0, 0, NULL, 0);
 }
 
 static int enter_failed(struct krmsg *k, int err)
