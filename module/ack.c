@@ -6,17 +6,20 @@
 #include "verbs.h"
 
 /**
- * krmsg_tx_fail() - end a send that is in no frame
- * @ep: the endpoint, locked
- * @req: a request in ep->sendq
+ * krmsg_tx_fail() - end the next send that is in no frame
+ * @ep: the endpoint, locked; there is one
  * @result: negative errno
  *
  * An ordered one waits for those before it, as if it had been sent.
  */
-void krmsg_tx_fail(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
+void krmsg_tx_fail(struct krmsg_ep *ep, s32 result)
 {
-	list_del_init(&req->node);
-	if ((req->flags & KRMSG_SQE_UNORDERED) || list_empty(&ep->flight)) {
+	struct krmsg_req *req = ep->unsent;
+
+	krmsg_unsent_step(ep, req);
+	if ((req->flags & KRMSG_SQE_UNORDERED) ||
+	    list_is_first(&req->node, &ep->sends)) {
+		list_del_init(&req->node);
 		ep->nr_sends--;
 		krmsg_req_end(ep->ctx, req, result);
 		return;
@@ -26,7 +29,6 @@ void krmsg_tx_fail(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
 	req->acked = true;
 	req->segs_done = req->segs;
 	ep->nr_loud += krmsg_is_loud(req);
-	list_add_tail(&req->node, &ep->flight);
 }
 
 static bool keys_dead(const struct krmsg_req *req)
@@ -70,9 +72,7 @@ void krmsg_tx_maybe_end(struct krmsg_ep *ep, struct krmsg_req *req)
 			end_send(ep, req);
 		return;
 	}
-	while ((req = list_first_entry_or_null(&ep->flight, struct krmsg_req,
-					       node)) &&
-	       keys_dead(req) && req->acked)
+	while ((req = krmsg_first_flying(ep)) && keys_dead(req) && req->acked)
 		end_send(ep, req);
 }
 
@@ -99,7 +99,7 @@ int krmsg_tx_ack_one(struct krmsg_ep *ep, u32 seq)
 	return 0;
 }
 
-static int take_acks(struct krmsg_ep *ep, u32 ack)
+static noinline int take_acks(struct krmsg_ep *ep, u32 ack)
 {
 	u32 seq;
 	int err;
@@ -137,7 +137,7 @@ void krmsg_take_all_acks(struct krmsg_ctx *ctx)
 	struct krmsg_ep *ep;
 
 	/* one that has left any is to be flushed */
-	list_for_each_entry(ep, &ctx->dirty, dirty_node)
+	for (ep = ctx->dirty; ep; ep = ep->dirty_next)
 		krmsg_tx_take_acks(ep);
 }
 
@@ -151,13 +151,13 @@ void krmsg_take_all_acks(struct krmsg_ctx *ctx)
  *
  * Return: 0 or -EPROTO.
  */
-int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack)
+inline int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack)
 {
 	if (!krmsg_seqwin_ack_ok(&ep->tx, ack))
 		return -EPROTO;
 	if (!krmsg_seqwin_ack_new(&ep->tx, ack))
 		return 0;
-	if (!ep->nr_loud && list_empty(&ep->sendq) && !ep->fin_wanted) {
+	if (!ep->nr_loud && !ep->unsent && !ep->fin_wanted) {
 		/* an older one changes nothing */
 		if (!ep->ack_left || (s32)(ack - ep->ack_seen) > 0)
 			ep->ack_seen = ack;

@@ -427,7 +427,7 @@ static bool session_over(struct krmsg_ep *ep, const struct krmsg_cm_rep *rep,
 	if (reason == KRMSG_REJ_OVER && krmsg_seqwin_ack_ok(&ep->tx, all) &&
 	    !krmsg_tx_ack(ep, all)) {
 		krmsg_tx_take_acks(ep);
-		if (ep->rec.close && list_empty(&ep->sendq) &&
+		if (ep->rec.close && !ep->unsent &&
 		    !krmsg_seqwin_open(&ep->tx) &&
 		    krmsg_ep_trigger(ep, KRMSG_T_FINS))
 			return true;

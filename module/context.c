@@ -140,7 +140,6 @@ struct krmsg_ctx *krmsg_ctx_create(void)
 	init_completion(&ctx->ended);
 	spin_lock_init(&ctx->lock);
 	INIT_LIST_HEAD(&ctx->eps);
-	INIT_LIST_HEAD(&ctx->dirty);
 	INIT_LIST_HEAD(&ctx->ack_due);
 	INIT_LIST_HEAD(&ctx->short_eps);
 	INIT_LIST_HEAD(&ctx->devcqs);

@@ -148,7 +148,7 @@ struct krmsg_region {
  * @nr_reqs: how many
  * @free_reqs: those that are free, linked by next_free
  * @reqs_busy: those that are not
- * @dirty: endpoints with something to send after this batch
+ * @dirty: endpoints with something to send after this batch, by dirty_next
  * @ack_due: endpoints that owe an acknowledgement when the timer fires
  * @short_eps: endpoints whose peer is short of ring credit
  * @devcqs: device CQs
@@ -222,7 +222,7 @@ struct krmsg_ctx {
 	u32 reqs_busy;
 	struct krmsg_req *free_reqs;
 	struct list_head eps;
-	struct list_head dirty;
+	struct krmsg_ep *dirty;
 	struct list_head ack_due;
 	struct list_head short_eps;
 	struct list_head devcqs;

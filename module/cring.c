@@ -41,9 +41,9 @@ void krmsg_commit(struct krmsg_ctx *ctx)
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->published)
 		show_tail(ctx);
-	while ((ep = list_first_entry_or_null(&ctx->dirty, struct krmsg_ep,
-					      dirty_node))) {
-		list_del_init(&ep->dirty_node);
+	while ((ep = ctx->dirty)) {
+		ctx->dirty = ep->dirty_next;
+		ep->dirty = false;
 		krmsg_tx_flush(ep);
 		krmsg_ep_put(ep);
 	}
@@ -73,7 +73,7 @@ void krmsg_commit_urgent(struct krmsg_ctx *ctx)
 		show_tail(ctx);
 	while (ctx->urgent) {
 		ctx->urgent = false;
-		list_for_each_entry(ep, &ctx->dirty, dirty_node)
+		for (ep = ctx->dirty; ep; ep = ep->dirty_next)
 			if (!krmsg_tx_idle(ep))
 				krmsg_tx_frames(ep);
 	}
@@ -89,7 +89,7 @@ void krmsg_commit_urgent(struct krmsg_ctx *ctx)
 void krmsg_unlock(struct krmsg_ctx *ctx)
 	__releases(&ctx->lock)
 {
-	if (ctx->published || !list_empty(&ctx->dirty))
+	if (ctx->published || ctx->dirty)
 		krmsg_commit(ctx);
 	spin_unlock_bh(&ctx->lock);
 }

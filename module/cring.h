@@ -43,18 +43,25 @@ void krmsg_owner_put(struct krmsg_owner *own);
  * Return: where the payload goes. All of it must be written before the lock is
  * released; what is left of the last unit must be zeroed.
  */
-static inline void *krmsg_record(struct krmsg_ctx *ctx, u32 units,
-				 struct krmsg_owner *own,
-				 enum krmsg_note_kind kind,
-				 const struct krmsg_rec *rec)
+static __always_inline void *krmsg_record(struct krmsg_ctx *ctx, u32 units,
+					  struct krmsg_owner *own,
+					  enum krmsg_note_kind kind,
+					  const struct krmsg_rec *rec)
 {
 	u32 at = krmsg_cq_push(&ctx->cq, units, own, kind);
 	struct krmsg_rec *to = (void *)(ctx->ring.cq + at * KRMSG_UNIT);
 
 	if (own)
 		krmsg_owner_get(own);
-	*to = *rec;
+	/* one by one, so that the compiler need not build it elsewhere first */
+	to->type = rec->type;
+	to->flags = rec->flags;
 	to->units = units;
+	to->endpoint = rec->endpoint;
+	to->user_data = rec->user_data;
+	to->result = rec->result;
+	to->length = rec->length;
+	to->tag = rec->tag;
 	ctx->published = true;
 	ctx->stats.records++;
 	return to + 1;

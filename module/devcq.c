@@ -68,7 +68,7 @@ static void devcq_event(struct ib_event *ev, void *arg)
  *
  * Return: how many there were; fewer than @budget when the CQ was empty.
  */
-int krmsg_devcq_poll(struct krmsg_devcq *cq, int budget)
+inline int krmsg_devcq_poll(struct krmsg_devcq *cq, int budget)
 {
 	int done = 0, n, i;
 
@@ -127,7 +127,7 @@ static bool all_idle(struct krmsg_ctx *ctx)
  *
  * Return: how often it has peeked; @max when there was nothing.
  */
-u32 krmsg_devcqs_wait(struct krmsg_ctx *ctx, u32 max)
+inline u32 krmsg_devcqs_wait(struct krmsg_ctx *ctx, u32 max)
 {
 	u32 i = 0;
 

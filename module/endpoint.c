@@ -76,11 +76,9 @@ static void init_lists(struct krmsg_ep *ep)
 
 	INIT_LIST_HEAD(&ep->req_node);
 	INIT_LIST_HEAD(&ep->node);
-	INIT_LIST_HEAD(&ep->dirty_node);
 	INIT_LIST_HEAD(&ep->ack_node);
 	INIT_LIST_HEAD(&ep->short_node);
-	INIT_LIST_HEAD(&ep->sendq);
-	INIT_LIST_HEAD(&ep->flight);
+	INIT_LIST_HEAD(&ep->sends);
 	INIT_LIST_HEAD(&ep->offering);
 	INIT_LIST_HEAD(&ep->free_mrs);
 	INIT_LIST_HEAD(&ep->order);
@@ -353,16 +351,6 @@ void krmsg_ep_made(struct krmsg_ep *ep, bool told)
 }
 
 /**
- * krmsg_ep_add_dirty() - krmsg_ep_dirty() for one that is not yet
- * @ep: the endpoint, locked
- */
-void krmsg_ep_add_dirty(struct krmsg_ep *ep)
-{
-	krmsg_ep_get(ep);
-	list_add_tail(&ep->dirty_node, &ep->ctx->dirty);
-}
-
-/**
  * krmsg_ep_event() - tell the process what has happened to an endpoint
  * @ep: the endpoint, locked
  * @bits: KRMSG_EV_...
@@ -462,7 +450,7 @@ bool krmsg_ep_said_all(const struct krmsg_ep *ep)
 		       ep->rec.close : ep->state == KRMSG_S_CLOSING;
 
 	return closing && ep->fin_sent && ep->fin_rcvd &&
-	       list_empty(&ep->sendq) && !krmsg_seqwin_open(&ep->tx) &&
+	       !ep->unsent && !krmsg_seqwin_open(&ep->tx) &&
 	       !ep->segs_out && list_empty(&ep->dones) &&
 	       ep->rx.base == ep->rx.next;
 }
@@ -591,10 +579,8 @@ void krmsg_ep_end_accept(struct krmsg_ep *ep, int err, u32 ms)
  */
 void krmsg_ep_end_queued(struct krmsg_ep *ep, s32 result)
 {
-	struct krmsg_req *req, *tmp;
-
-	list_for_each_entry_safe(req, tmp, &ep->sendq, node)
-		krmsg_tx_fail(ep, req, result);
+	while (ep->unsent)
+		krmsg_tx_fail(ep, result);
 }
 
 /* There is no link to say it on. What the peer has said of its own comes again. */

@@ -35,7 +35,7 @@ static void ack_timer(struct timer_list *t)
 		krmsg_ep_put(ep);
 	}
 	/* what a spinning thread has left */
-	list_for_each_entry(ep, &ctx->dirty, dirty_node)
+	for (ep = ctx->dirty; ep; ep = ep->dirty_next)
 		ep->ack_now |= krmsg_rx_owes(ep, &now);
 	krmsg_devcqs_arm(ctx);
 	krmsg_unlock(ctx);

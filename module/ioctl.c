@@ -505,17 +505,25 @@ static int krmsg_copy_out(struct krmsg_call *call,
 	return 0;
 }
 
-/* Let the handler do it. Every failure gets a text, if only this one. */
+/* Every failure gets a text, if only this one. */
+static noinline int krmsg_call_failed(const struct krmsg_call *call,
+				      const struct krmsg_op_ioctl *op,
+				      int err, u32 seq)
+{
+	if (READ_ONCE(call->ctx->err_seq) == seq)
+		krmsg_fail(call->ctx, err, KRMSG_STAGE_NONE, 0, 0,
+			   "%s failed with errno %d", op->name, -err);
+	return err;
+}
+
+/* Let the handler do it. */
 static int krmsg_call_handle(struct krmsg_call *call,
 			     const struct krmsg_op_ioctl *op)
 {
 	u32 seq = READ_ONCE(call->ctx->err_seq);
 	int err = op->handler(call);
 
-	if (err && READ_ONCE(call->ctx->err_seq) == seq)
-		krmsg_fail(call->ctx, err, KRMSG_STAGE_NONE, 0, 0,
-			   "%s failed with errno %d", op->name, -err);
-	return err;
+	return err ? krmsg_call_failed(call, op, err, seq) : 0;
 }
 
 /* Word by word: the general copies cost most before they begin. */
@@ -574,11 +582,16 @@ static bool krmsg_enter_in(struct krmsg_call *call,
 	       e->size == sizeof(*e) && !(e->flags & ~op->flags);
 }
 
-static int krmsg_enter_out(const struct krmsg_call *call,
+static int krmsg_enter_run(struct krmsg_call *call,
 			   const struct krmsg_op_ioctl *op,
 			   struct krmsg_enter __user *user)
 {
-	if (!krmsg_enter_write(user, &call->arg.enter))
+	u32 seq = READ_ONCE(call->ctx->err_seq);
+	int err = krmsg_do_enter(call);
+
+	if (unlikely(err))
+		return krmsg_call_failed(call, op, err, seq);
+	if (unlikely(!krmsg_enter_write(user, &call->arg.enter)))
 		return krmsg_fail(call->ctx, -EFAULT, KRMSG_STAGE_ARGUMENT,
 				  (uintptr_t)user, 0,
 				  "%s: the argument is not writable", op->name);
@@ -593,8 +606,7 @@ static int krmsg_call_run(struct krmsg_call *call,
 	int err;
 
 	if (op->handler == krmsg_do_enter && krmsg_enter_in(call, op, user))
-		return krmsg_call_handle(call, op) ?:
-		       krmsg_enter_out(call, op, user);
+		return krmsg_enter_run(call, op, user);
 	err = krmsg_check_state(ctx, op);
 	if (err)
 		return err;

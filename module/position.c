@@ -43,7 +43,7 @@ static void settle(struct krmsg_ep *ep)
 		    (req->flags & KRMSG_SQE_UNORDERED))
 			krmsg_tx_maybe_end(ep, req);
 	}
-	req = list_first_entry_or_null(&ep->flight, struct krmsg_req, node);
+	req = krmsg_first_flying(ep);
 	if (req && req->acked)
 		krmsg_tx_maybe_end(ep, req);
 }

@@ -21,6 +21,7 @@
 
 /* An index that user space chose, below n also under speculation. */
 #define krmsg_nospec(i, n) array_index_nospec(i, n)
+#define krmsg_noinline noinline
 
 #else /* user-space tests and fuzzers */
 
@@ -47,6 +48,8 @@ typedef int32_t s32;
 #define le64_to_cpu(x) le64toh(x)
 
 #define krmsg_nospec(i, n) (i)
+#define krmsg_noinline __attribute__((__noinline__))
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

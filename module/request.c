@@ -151,7 +151,7 @@ u32 krmsg_req_dma(const struct krmsg_req *req, struct krmsg_cursor *cur,
 }
 
 /* Copy what lies in one page of a region. */
-static void copy_run(const struct krmsg_region *r, u64 pos, void *to, u32 n)
+static __always_inline void copy_run(const struct krmsg_region *r, u64 pos, void *to, u32 n)
 {
 	void *from = kmap_local_page(r->pages[pos >> PAGE_SHIFT]);
 
@@ -182,7 +182,7 @@ static noinline void copy_pieces(const struct krmsg_req *req, void *to)
  * @req: the request
  * @to: where to, req->length bytes
  */
-void krmsg_req_copy(const struct krmsg_req *req, void *to)
+__always_inline void krmsg_req_copy(const struct krmsg_req *req, void *to)
 {
 	const struct krmsg_bytes *p = req->piece;
 
@@ -218,8 +218,9 @@ bool krmsg_req_cursor(const struct krmsg_req *req, u32 at,
 	return false;
 }
 
-static int take_pieces(struct krmsg_ctx *ctx, const struct krmsg_op *op,
-		       struct krmsg_req *req, bool write)
+static __always_inline int
+claim_pieces(struct krmsg_ctx *ctx, const struct krmsg_op *op,
+	     struct krmsg_req *req, bool write)
 {
 	u32 i;
 
@@ -334,26 +335,28 @@ static int start_send(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		krmsg_tx_take_acks(ep);
 	if (ep->nr_sends >= ep->cfg.max_sends)
 		return -EAGAIN;
-	err = take_pieces(ctx, op, req, false);
+	err = claim_pieces(ctx, op, req, false);
 	if (err)
 		return err;
 	req->ep = ep;
 	req->state = KRMSG_R_QUEUED;
-	list_add_tail(&req->node, &ep->sendq);
+	list_add_tail(&req->node, &ep->sends);
+	if (!ep->unsent)
+		ep->unsent = req;
 	ep->nr_sends++;
 	krmsg_ep_dirty(ep);
 	return 0;
 }
 
-static int start_recv(struct krmsg_ctx *ctx, const struct krmsg_op *op,
-		      struct krmsg_req *req)
+static noinline int start_recv(struct krmsg_ctx *ctx, const struct krmsg_op *op,
+			       struct krmsg_req *req)
 {
 	struct krmsg_bufq *q;
 	int err;
 
 	err = find_bufq(ctx, op->target, &q);
 	if (!err)
-		err = take_pieces(ctx, op, req, true);
+		err = claim_pieces(ctx, op, req, true);
 	if (err)
 		return err;
 	if (q->nr_waiting) {
@@ -372,7 +375,7 @@ static struct krmsg_req *find_queued(struct list_head *list, u64 user_data)
 	struct krmsg_req *r;
 
 	list_for_each_entry(r, list, node)
-		if (r->user_data == user_data)
+		if (r->state == KRMSG_R_QUEUED && r->user_data == user_data)
 			return r;
 	return NULL;
 }
@@ -413,7 +416,8 @@ static int cancel_recv(struct krmsg_ctx *ctx, const struct krmsg_op *op)
 	return 0;
 }
 
-static int start_cancel(struct krmsg_ctx *ctx, const struct krmsg_op *op)
+static noinline int start_cancel(struct krmsg_ctx *ctx,
+				 const struct krmsg_op *op)
 {
 	struct krmsg_ep *ep = find_ep(ctx, op->target);
 	struct krmsg_req *r;
@@ -421,8 +425,10 @@ static int start_cancel(struct krmsg_ctx *ctx, const struct krmsg_op *op)
 
 	if (ep)
 		krmsg_tx_take_acks(ep);
-	r = ep ? find_queued(&ep->sendq, op->arg) : NULL;
+	r = ep && ep->unsent ? find_queued(&ep->sends, op->arg) : NULL;
 	if (r) {
+		if (r == ep->unsent)
+			krmsg_unsent_step(ep, r);
 		list_del(&r->node);
 		ep->nr_sends--;
 		krmsg_req_end(ctx, r, -ECANCELED);
@@ -435,8 +441,9 @@ static int start_cancel(struct krmsg_ctx *ctx, const struct krmsg_op *op)
 	return err;
 }
 
-static int start_answer(struct krmsg_ctx *ctx, const struct krmsg_op *op,
-			struct krmsg_req *req)
+static noinline int start_answer(struct krmsg_ctx *ctx,
+				 const struct krmsg_op *op,
+				 struct krmsg_req *req)
 {
 	struct krmsg_ep *ep = find_ep(ctx, op->target);
 	int err;
@@ -445,7 +452,7 @@ static int start_answer(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		return -ENOENT;
 	if ((op->flags & KRMSG_SQE_REJECT) && op->nr_pieces)
 		return -EINVAL;
-	err = take_pieces(ctx, op, req, true);
+	err = claim_pieces(ctx, op, req, true);
 	if (!err)
 		err = krmsg_pull_answer(ep, req, op->arg);
 	return err;
@@ -485,49 +492,30 @@ static int start(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 	return err;
 }
 
-/* Copy an entry once, whatever the process does to it meanwhile. */
-static void copy_entry(void *to, const void *from)
-{
-	const u64 *f = from;
-	u64 *t = to;
-
-	static_assert(sizeof(struct krmsg_sqe) == 8 * sizeof(*f));
-	t[0] = READ_ONCE(f[0]);
-	t[1] = READ_ONCE(f[1]);
-	t[2] = READ_ONCE(f[2]);
-	t[3] = READ_ONCE(f[3]);
-	t[4] = READ_ONCE(f[4]);
-	t[5] = READ_ONCE(f[5]);
-	t[6] = READ_ONCE(f[6]);
-	t[7] = READ_ONCE(f[7]);
-}
-
 /* Take one request. Returns SQ entries taken, or -EAGAIN to stop here. */
-static int submit_one(struct krmsg_ctx *ctx, u32 ready, u32 max, u32 *cost)
+static __always_inline int
+submit_one(struct krmsg_ctx *ctx, u32 ready, u32 max, u32 *cost)
 {
 	u32 mask = ctx->sq.entries - 1;
-	/* all that is read of these is written before */
-	struct krmsg_sqe_ext ext __uninitialized;
-	struct krmsg_sqe sqe __uninitialized;
+	const struct krmsg_sqe *sqe = &ctx->ring.sqes[ctx->sq.head & mask];
+	const struct krmsg_sqe_ext *ext = NULL;
+	/* all that is read of it is written before */
 	struct krmsg_op op __uninitialized;
 	struct krmsg_req *req;
-	bool has_ext;
 	int err;
 
-	if (!ctx->free_reqs || !krmsg_cq_free(&ctx->cq))
+	if (unlikely(!ctx->free_reqs || !krmsg_cq_free(&ctx->cq)))
 		krmsg_take_all_acks(ctx);
-	if (!ctx->free_reqs ||
-	    !krmsg_cq_promise(&ctx->cq, KRMSG_UNITS_RECORD))
+	if (unlikely(!ctx->free_reqs ||
+		     !krmsg_cq_promise(&ctx->cq, KRMSG_UNITS_RECORD)))
 		return -EAGAIN;
-	copy_entry(&sqe, &ctx->ring.sqes[ctx->sq.head & mask]);
-	has_ext = sqe.nr_pieces > KRMSG_SQE_PIECES && ready > 1;
-	if (has_ext && max < 2) {
+	if (ready > 1)
+		ext = (const void *)&ctx->ring.sqes[(ctx->sq.head + 1) & mask];
+	err = krmsg_sqe_decode(sqe, ext, &op);
+	if (unlikely(op.entries > max)) {
 		krmsg_cq_forget(&ctx->cq, KRMSG_UNITS_RECORD);
 		return -EAGAIN;
 	}
-	if (has_ext)
-		copy_entry(&ext, &ctx->ring.sqes[(ctx->sq.head + 1) & mask]);
-	err = krmsg_sqe_decode(&sqe, has_ext ? &ext : NULL, &op);
 	/* a CANCEL may look at every request */
 	*cost += op.opcode == KRMSG_OP_CANCEL ? SUBMIT_SHARE : 1;
 	req = req_get(ctx, &op);
@@ -555,7 +543,7 @@ static int submit_one(struct krmsg_ctx *ctx, u32 ready, u32 max, u32 *cost)
  * Return: entries taken; -ESHUTDOWN after an index that cannot be, which ends
  * the context.
  */
-int krmsg_submit(struct krmsg_ctx *ctx, u32 max, bool *more)
+inline int krmsg_submit(struct krmsg_ctx *ctx, u32 max, bool *more)
 {
 	/* pairs with the process's release: entries first */
 	u32 tail = smp_load_acquire(&ctx->ring.hdr->sq_tail);

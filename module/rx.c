@@ -20,8 +20,9 @@ static u8 rec_flags(u8 item_flags)
 	return item_flags & KRMSG_ITEMF_UNORDERED ? KRMSG_RECF_UNORDERED : 0;
 }
 
-static void publish_inline(struct krmsg_ep *ep, u8 flags, u64 tag,
-			   const u8 *payload, u32 length)
+static __always_inline void publish_inline(struct krmsg_ep *ep, u8 flags,
+					   u64 tag, const u8 *payload,
+					   u32 length)
 {
 	const struct krmsg_rec rec = {
 		.type = KRMSG_REC_MESSAGE,
@@ -57,7 +58,7 @@ static void publish_announce(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
 }
 
 /* The message is with the process: acknowledge it. */
-static void mark_delivered(struct krmsg_ep *ep, u32 seq)
+static __always_inline void mark_delivered(struct krmsg_ep *ep, u32 seq)
 {
 	if (krmsg_seqwin_deliver(&ep->rx, seq))
 		ep->acks_untold = true;
@@ -106,7 +107,7 @@ static void tell_fin(struct krmsg_ep *ep)
 }
 
 /* Deliver one message in its turn. False when it has to wait. */
-static bool deliver_one(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
+static noinline bool deliver_one(struct krmsg_ep *ep, struct krmsg_rxmsg *m)
 {
 	switch (m->state) {
 	case KRMSG_RX_STASHED:
@@ -211,11 +212,24 @@ static bool is_known(const struct krmsg_rxmsg *m, u32 seq)
 }
 
 /* As krmsg_replay_arrive(); nothing may come after a FIN. */
-static int arrive(struct krmsg_ep *ep, const struct krmsg_item *item)
+static __always_inline int arrive(struct krmsg_ep *ep, const struct krmsg_item *item)
 {
 	if (ep->fin_rcvd)
 		return -EPROTO;
 	return krmsg_replay_arrive(&ep->rx_replay, &ep->rx, item->seq);
+}
+
+/* It waits for a large one before it, in the slot in which it came. */
+static noinline void stash(struct krmsg_ep *ep, struct krmsg_slot *slot,
+			   const struct krmsg_item *item)
+{
+	struct krmsg_rxmsg *m = new_rxmsg(ep, item);
+
+	m->state = KRMSG_RX_STASHED;
+	m->slot = slot;
+	m->payload = item->payload;
+	slot->stashed++;
+	ep->stats.rx_stashed++;
 }
 
 static int rx_data(struct krmsg_ep *ep, struct krmsg_slot *slot,
@@ -239,16 +253,11 @@ static int rx_data(struct krmsg_ep *ep, struct krmsg_slot *slot,
 		mark_delivered(ep, item->seq);
 		return 0;
 	}
-	m = new_rxmsg(ep, item);
-	m->state = KRMSG_RX_STASHED;
-	m->slot = slot;
-	m->payload = item->payload;
-	slot->stashed++;
-	ep->stats.rx_stashed++;
+	stash(ep, slot, item);
 	return 0;
 }
 
-static int rx_offer(struct krmsg_ep *ep, const struct krmsg_item *item)
+static noinline int rx_offer(struct krmsg_ep *ep, const struct krmsg_item *item)
 {
 	struct krmsg_rxmsg *m = &ep->rxmsg[item->seq % KRMSG_WINDOW];
 	int again = arrive(ep, item);
@@ -262,7 +271,7 @@ static int rx_offer(struct krmsg_ep *ep, const struct krmsg_item *item)
 	return krmsg_pull_offer(ep, new_rxmsg(ep, item));
 }
 
-static int rx_fin(struct krmsg_ep *ep, const struct krmsg_item *item)
+static noinline int rx_fin(struct krmsg_ep *ep, const struct krmsg_item *item)
 {
 	bool close = item->flags & KRMSG_ITEMF_CLOSE;
 
@@ -280,7 +289,7 @@ static int rx_fin(struct krmsg_ep *ep, const struct krmsg_item *item)
 	return 0;
 }
 
-static int rx_lane_request(struct krmsg_ep *ep)
+static noinline int rx_lane_request(struct krmsg_ep *ep)
 {
 	if (!ep->active)
 		return -EPROTO;
@@ -293,7 +302,7 @@ static int rx_lane_request(struct krmsg_ep *ep)
 	return 0;
 }
 
-static int rx_bye(struct krmsg_ep *ep, const struct krmsg_frame *f)
+static noinline int rx_bye(struct krmsg_ep *ep, const struct krmsg_frame *f)
 {
 	if (f->items != 1)
 		return -EPROTO;
@@ -392,8 +401,8 @@ static int take_hello(struct krmsg_ep *ep, const struct krmsg_wire_hello *h)
 }
 
 /* The last item of a frame must be of this type, and nothing may follow. */
-static bool last_item(struct krmsg_frame_iter *it, u8 type,
-		      struct krmsg_item *item)
+static noinline bool last_item(struct krmsg_frame_iter *it, u8 type,
+			       struct krmsg_item *item)
 {
 	struct krmsg_item more;
 
@@ -424,8 +433,8 @@ static int take_position(struct krmsg_ep *ep, const struct krmsg_frame *f,
 }
 
 /* The first frame must be HELLO, alone. The passive side answers it. */
-static int rx_hello(struct krmsg_ep *ep, const struct krmsg_frame *f,
-		    struct krmsg_frame_iter *it)
+static noinline int rx_hello(struct krmsg_ep *ep, const struct krmsg_frame *f,
+			     struct krmsg_frame_iter *it)
 {
 	struct krmsg_item item;
 	int err;
@@ -459,9 +468,10 @@ static int rx_hello(struct krmsg_ep *ep, const struct krmsg_frame *f,
 	return 0;
 }
 
-static int rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
-		    const struct krmsg_frame *f, struct krmsg_frame_iter *it,
-		    const struct ib_wc *wc)
+static __always_inline int
+rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
+	 const struct krmsg_frame *f, struct krmsg_frame_iter *it,
+	 const struct ib_wc *wc)
 {
 	const u32 *inv = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
 			 &wc->ex.invalidate_rkey : NULL;
@@ -495,7 +505,7 @@ static int rx_items(struct krmsg_ep *ep, struct krmsg_slot *slot,
 	return err;
 }
 
-static bool is_bye(struct krmsg_frame_iter it)
+static noinline bool is_bye(struct krmsg_frame_iter it)
 {
 	struct krmsg_item item;
 
@@ -525,8 +535,8 @@ static int rx_frame(struct krmsg_ep *ep, struct krmsg_slot *slot,
 }
 
 /* The only frame on the data lane is the active side's LANE_HELLO. */
-static int rx_data_lane(struct krmsg_ep *ep, struct krmsg_slot *slot,
-			const struct ib_wc *wc)
+static noinline int rx_data_lane(struct krmsg_ep *ep, struct krmsg_slot *slot,
+				 const struct ib_wc *wc)
 {
 	struct krmsg_frame_iter it;
 	struct krmsg_frame f;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Decoding of submission queue entries. */
+/*
+ * Decoding of submission queue entries. They stand in memory that the process
+ * may change at any time: no field is read twice.
+ */
 #include "sqe.h"
 
 struct op_rule {
@@ -29,31 +32,61 @@ static const struct op_rule rules[KRMSG_NR_OPS] = {
 
 static bool piece_empty(const struct krmsg_piece *p)
 {
-	return !p->region && !p->length && !p->offset;
+	return !READ_ONCE(p->region) && !READ_ONCE(p->length) &&
+	       !READ_ONCE(p->offset);
 }
 
-static int take_pieces(const struct krmsg_piece *p, u32 used, u32 have,
-		       struct krmsg_op *op)
+/* One piece, the i-th of its entry. Returns false when it should be empty. */
+static __always_inline bool take_piece(const struct krmsg_piece *p, u32 i,
+				       u32 used, struct krmsg_op *op, u64 *sum)
 {
-	u64 sum = op->length;
-	u32 i;
+	struct krmsg_piece *to = &op->piece[op->nr_pieces];
 
-	for (i = 0; i < have; i++) {
-		if (i >= used) {
-			if (!piece_empty(&p[i]))
-				return -EINVAL;
-			continue;
-		}
-		sum += p[i].length;
-		op->piece[op->nr_pieces++] = p[i];
-	}
+	if (i >= used)
+		return piece_empty(&p[i]);
+	to->region = READ_ONCE(p[i].region);
+	to->length = READ_ONCE(p[i].length);
+	to->offset = READ_ONCE(p[i].offset);
+	*sum += to->length;
+	op->nr_pieces++;
+	return true;
+}
+
+static int add_length(struct krmsg_op *op, u64 sum)
+{
 	if (sum > U32_MAX)
 		return -EMSGSIZE;
 	op->length = sum;
 	return 0;
 }
 
-static int check_flags(const struct krmsg_op *op, const struct op_rule *r)
+/* Those of the entry itself, which has as many as are taken here. */
+static __always_inline int take_first(const struct krmsg_sqe *sqe, u32 used,
+				      struct krmsg_op *op)
+{
+	u64 sum = 0;
+
+	static_assert(KRMSG_SQE_PIECES == 2, "they are taken one by one");
+	if (!take_piece(sqe->piece, 0, used, op, &sum) ||
+	    !take_piece(sqe->piece, 1, used, op, &sum))
+		return -EINVAL;
+	return add_length(op, sum);
+}
+
+static krmsg_noinline int take_more(const struct krmsg_sqe_ext *ext, u32 used,
+				    struct krmsg_op *op)
+{
+	u64 sum = op->length;
+	u32 i;
+
+	for (i = 0; i < KRMSG_EXT_PIECES; i++)
+		if (!take_piece(ext->piece, i, used, op, &sum))
+			return -EINVAL;
+	return add_length(op, sum);
+}
+
+static __always_inline int check_flags(const struct krmsg_op *op,
+				       const struct op_rule *r)
 {
 	if (op->flags & ~r->flags)
 		return -EOPNOTSUPP;
@@ -67,31 +100,32 @@ static int check_flags(const struct krmsg_op *op, const struct op_rule *r)
 
 /**
  * krmsg_sqe_decode() - check an SQ entry as far as it goes by itself
- * @sqe: a private copy of the entry
- * @ext: a private copy of the next one, NULL when there is none
+ * @sqe: the entry; it may change while it is read
+ * @ext: the next one, NULL when there is none
  * @op: gets the request; user_data, target, opcode and entries always
  *
  * Return: 0, -EOPNOTSUPP for an opcode or flag that does not exist or does not
  * go with the opcode, -EMSGSIZE when the pieces add up to 4 GiB or more,
  * -EINVAL for everything else. Regions and target are for the caller to check.
  */
-int krmsg_sqe_decode(const struct krmsg_sqe *sqe,
-		     const struct krmsg_sqe_ext *ext, struct krmsg_op *op)
+__always_inline int krmsg_sqe_decode(const struct krmsg_sqe *sqe,
+				     const struct krmsg_sqe_ext *ext,
+				     struct krmsg_op *op)
 {
-	u32 nr = sqe->nr_pieces;
+	u32 nr = READ_ONCE(sqe->nr_pieces);
 	u32 first = min_t(u32, nr, KRMSG_SQE_PIECES);
 	const struct op_rule *r;
 	int err;
 
 	/* pieces beyond nr_pieces are not looked at, and not cleared */
-	op->opcode = sqe->opcode;
+	op->opcode = READ_ONCE(sqe->opcode);
 	op->nr_pieces = 0;
 	op->length = 0;
-	op->flags = sqe->flags;
-	op->target = sqe->target;
-	op->user_data = sqe->user_data;
-	op->tag = sqe->tag;
-	op->arg = sqe->arg;
+	op->flags = READ_ONCE(sqe->flags);
+	op->target = READ_ONCE(sqe->target);
+	op->user_data = READ_ONCE(sqe->user_data);
+	op->tag = READ_ONCE(sqe->tag);
+	op->arg = READ_ONCE(sqe->arg);
 	op->entries = 1;
 	if (nr > KRMSG_SQE_PIECES && nr <= KRMSG_MAX_PIECES && ext)
 		op->entries = 2;
@@ -105,8 +139,8 @@ int krmsg_sqe_decode(const struct krmsg_sqe *sqe,
 		return err;
 	if (nr && (op->flags & KRMSG_SQE_REJECT))
 		return -EINVAL;
-	err = take_pieces(sqe->piece, first, KRMSG_SQE_PIECES, op);
+	err = take_first(sqe, first, op);
 	if (!err && op->entries == 2)
-		err = take_pieces(ext->piece, nr - first, KRMSG_EXT_PIECES, op);
+		err = take_more(ext, nr - first, op);
 	return err;
 }

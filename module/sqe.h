@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What an entry of the submission queue asks for. The caller has copied the
- * entries out of the shared ring once; only the copy is looked at.
+ * What an entry of the submission queue asks for. Entries are read in the ring
+ * that is shared with the process: each field once, whatever it becomes then.
  */
 #ifndef KRMSG_SQE_H
 #define KRMSG_SQE_H

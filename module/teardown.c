@@ -31,12 +31,12 @@ static u32 end_requests(struct krmsg_ep *ep)
 {
 	struct krmsg_ctx *ctx = ep->ctx;
 	s32 result = rest_result(ep, false);
-	struct krmsg_req *req, *tmp;
+	struct krmsg_req *req;
 	u32 i, spent = 0;
 
 	krmsg_tx_take_acks(ep);
 	/* in the order in which they were sent, then those without one */
-	list_for_each_entry_safe(req, tmp, &ep->flight, node) {
+	while ((req = krmsg_first_flying(ep))) {
 		list_del_init(&req->node);
 		end_flying(ep, req, result);
 	}

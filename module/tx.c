@@ -50,8 +50,22 @@ static bool must_signal(const struct krmsg_lane *lane, const struct tx_frame *f,
 	       max(lane->nr_sbufs / 4, 1U);
 }
 
+/* Put the key registrations that a frame announces before it. */
+static noinline struct ib_send_wr *chain_mrs(struct tx_frame *f,
+					     struct ib_send_wr *wr)
+{
+	u32 i;
+
+	for (i = f->nr_mrs; i; i--) {
+		f->mr[i - 1]->wr.wr.next = wr;
+		wr = &f->mr[i - 1]->wr.wr;
+	}
+	return wr;
+}
+
 /* Post a frame with the key registrations that it announces. */
-static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
+static __always_inline int
+tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 {
 	struct krmsg_ep *ep = lane->ep;
 	struct krmsg_sbuf *sb = f->sb;
@@ -67,17 +81,15 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 		.opcode = IB_WR_SEND,
 	};
 	struct ib_send_wr *first = &wr;
-	u32 i, wrs = f->nr_mrs + 1;
+	u32 wrs = f->nr_mrs + 1;
 	int err;
 
 	if (f->inv) {
 		wr.opcode = IB_WR_SEND_WITH_INV;
 		wr.ex.invalidate_rkey = f->inv_rkey;
 	}
-	for (i = f->nr_mrs; i; i--) {
-		f->mr[i - 1]->wr.wr.next = first;
-		first = &f->mr[i - 1]->wr.wr;
-	}
+	if (f->nr_mrs)
+		first = chain_mrs(f, &wr);
 	if (must_signal(lane, f, wrs)) {
 		wr.send_flags = IB_SEND_SIGNALED;
 		lane->wr_signaled = lane->wr_posted + wrs;
@@ -95,7 +107,7 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 	sb->bye = f->bye;
 	err = krmsg_fault(KRMSG_FAULT_POST_SEND) ?:
 	      ib_post_send(lane->qp, first, NULL);
-	if (err) {
+	if (unlikely(err)) {
 		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
 		return err;
 	}
@@ -105,7 +117,14 @@ static int tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 	return 0;
 }
 
-static u32 frame_header(struct krmsg_ep *ep, struct tx_frame *f, u8 flags)
+/* A frame that is none of many. */
+static noinline int tx_post_rare(struct krmsg_lane *lane, struct tx_frame *f,
+				 u32 len)
+{
+	return tx_post(lane, f, len);
+}
+
+static __always_inline u32 frame_header(struct krmsg_ep *ep, struct tx_frame *f, u8 flags)
 {
 	const struct krmsg_frame hdr = {
 		.flags = flags,
@@ -161,7 +180,7 @@ int krmsg_tx_hello(struct krmsg_ep *ep)
 		ep->credit_grant.told = ep->credit_grant.granted;
 	}
 	ep->slots.used++;
-	return tx_post(&ep->msg, &f, frame_header(ep, &f, 0));
+	return tx_post_rare(&ep->msg, &f, frame_header(ep, &f, 0));
 }
 
 /**
@@ -179,7 +198,7 @@ int krmsg_tx_lane_hello(struct krmsg_ep *ep)
 	h = krmsg_frame_add(&f.b, KRMSG_ITEM_LANE_HELLO, 0, 0, sizeof(*h));
 	h->session = cpu_to_le64(ep->peer_session);
 	h->token = cpu_to_le64(ep->peer_token);
-	return tx_post(&ep->data, &f, frame_header(ep, &f, 0));
+	return tx_post_rare(&ep->data, &f, frame_header(ep, &f, 0));
 }
 
 /**
@@ -204,21 +223,22 @@ int krmsg_tx_bye(struct krmsg_ep *ep, u32 reason)
 	b = krmsg_frame_add(&f.b, KRMSG_ITEM_BYE, 0, 0, sizeof(*b));
 	b->reason = cpu_to_le32(reason);
 	b->reserved = 0;
-	return tx_post(lane, &f, frame_header(ep, &f, 0));
+	return tx_post_rare(lane, &f, frame_header(ep, &f, 0));
 }
 
-static void stall(struct krmsg_ep *ep)
+static noinline void stall(struct krmsg_ep *ep)
 {
 	if (!ep->stalled)
 		ep->stats.tx_stalled++;
 	ep->stalled = true;
 }
 
-static void start_flight(struct krmsg_ep *ep, struct krmsg_req *req)
+static __always_inline void start_flight(struct krmsg_ep *ep, struct krmsg_req *req)
 {
-	list_del_init(&req->node);
-	if (!(req->flags & KRMSG_SQE_UNORDERED))
-		list_add_tail(&req->node, &ep->flight);
+	krmsg_unsent_step(ep, req);
+	/* those end when they want */
+	if (req->flags & KRMSG_SQE_UNORDERED)
+		list_del_init(&req->node);
 	req->seq = ep->tx.next;
 	req->state = KRMSG_R_FLYING;
 	krmsg_seqwin_push(&ep->tx, req->seq);
@@ -235,8 +255,8 @@ static u8 item_flags(const struct krmsg_req *req)
 }
 
 /* Keep the bytes of an early send, should their frame be lost. */
-static bool keep_early(struct krmsg_ep *ep, struct krmsg_req *req,
-		       const void *bytes)
+static noinline bool keep_early(struct krmsg_ep *ep, struct krmsg_req *req,
+				const void *bytes)
 {
 	if (!ep->rec.on || !req->length)
 		return true;
@@ -244,8 +264,8 @@ static bool keep_early(struct krmsg_ep *ep, struct krmsg_req *req,
 	return req->logged != KRMSG_EARLYLOG_NONE;
 }
 
-static bool add_small(struct krmsg_ep *ep, struct tx_frame *f,
-		      struct krmsg_req *req)
+static __always_inline bool
+add_small(struct krmsg_ep *ep, struct tx_frame *f, struct krmsg_req *req)
 {
 	u32 body = sizeof(struct krmsg_wire_data) + req->length;
 	struct krmsg_wire_data *d;
@@ -257,8 +277,8 @@ static bool add_small(struct krmsg_ep *ep, struct tx_frame *f,
 		return false;
 	}
 	start_flight(ep, req);
-	d = krmsg_frame_add(&f->b, KRMSG_ITEM_DATA, item_flags(req), req->seq,
-			    body);
+	d = __krmsg_frame_add(&f->b, KRMSG_ITEM_DATA, item_flags(req),
+			      req->seq, body);
 	d->tag = cpu_to_le64(req->tag);
 	krmsg_req_copy(req, d + 1);
 	ep->stats.tx_copied += req->length;
@@ -343,14 +363,14 @@ static void begin_offer(struct krmsg_ep *ep, struct tx_frame *f,
 	add_segs(ep, f, req);
 }
 
-static bool add_large(struct krmsg_ep *ep, struct tx_frame *f,
-		      struct krmsg_req *req)
+static noinline bool add_large(struct krmsg_ep *ep, struct tx_frame *f,
+			       struct krmsg_req *req)
 {
 	if (want_lane(ep))
 		return false;
 	if (!req->segs && krmsg_offer_plan(ep, req)) {
 		/* more keys than one message may take */
-		krmsg_tx_fail(ep, req, -EMSGSIZE);
+		krmsg_tx_fail(ep, -EMSGSIZE);
 		return true;
 	}
 	if (!can_begin_offer(ep, f))
@@ -364,8 +384,8 @@ static bool add_large(struct krmsg_ep *ep, struct tx_frame *f,
 	return true;
 }
 
-static bool add_small_again(struct tx_frame *f, const struct krmsg_req *req,
-			    struct krmsg_ep *ep)
+static noinline bool add_small_again(struct tx_frame *f, const struct krmsg_req *req,
+				     struct krmsg_ep *ep)
 {
 	u32 body = sizeof(struct krmsg_wire_data) + req->length;
 	struct krmsg_wire_data *d;
@@ -387,7 +407,7 @@ static bool add_small_again(struct tx_frame *f, const struct krmsg_req *req,
  * What the peer asked for when it stated its position, before anything new: its
  * credit was spent when it was sent first. False when not all of it fits.
  */
-static bool add_again(struct krmsg_ep *ep, struct tx_frame *f)
+static noinline bool add_again(struct krmsg_ep *ep, struct tx_frame *f)
 {
 	struct krmsg_req *req;
 
@@ -433,12 +453,13 @@ static bool window_full(const struct krmsg_ep *ep)
 
 static void add_messages(struct krmsg_ep *ep, struct tx_frame *f)
 {
-	struct krmsg_req *req, *tmp;
+	struct krmsg_req *req;
 	bool loud, early;
 
-	if (!add_again(ep, f))
+	if (unlikely(krmsg_replaying(&ep->tx_replay, &ep->tx)) &&
+	    !add_again(ep, f))
 		return;
-	list_for_each_entry_safe(req, tmp, &ep->sendq, node) {
+	while ((req = ep->unsent)) {
 		if (window_full(ep))
 			krmsg_tx_take_acks(ep);
 		if (window_full(ep)) {
@@ -487,7 +508,7 @@ static void add_done(struct krmsg_ep *ep, struct tx_frame *f)
 	list_move(&seg->node, &ep->free_psegs);
 }
 
-static void add_control(struct krmsg_ep *ep, struct tx_frame *f)
+static noinline void add_control(struct krmsg_ep *ep, struct tx_frame *f)
 {
 	struct krmsg_req *req, *tmp;
 
@@ -499,10 +520,17 @@ static void add_control(struct krmsg_ep *ep, struct tx_frame *f)
 		add_segs(ep, f, req);
 }
 
-static void add_fin(struct krmsg_ep *ep, struct tx_frame *f)
+/* Is there anything for add_control()? */
+static bool control_due(const struct krmsg_ep *ep)
+{
+	return !list_empty(&ep->dones) || ep->lane_request ||
+	       !list_empty(&ep->offering);
+}
+
+static noinline void add_fin(struct krmsg_ep *ep, struct tx_frame *f)
 {
 	/* after a half-close, a close says so once more */
-	if (!ep->fin_wanted || !list_empty(&ep->sendq) ||
+	if (ep->unsent ||
 	    krmsg_replaying(&ep->tx_replay, &ep->tx) ||
 	    (ep->fin_sent && (!ep->closing || ep->fin_close_sent)))
 		return;
@@ -515,12 +543,10 @@ static void add_fin(struct krmsg_ep *ep, struct tx_frame *f)
 	f->fin = true;
 }
 
-static void add_acks(struct krmsg_ep *ep, struct tx_frame *f)
+static noinline void add_acks(struct krmsg_ep *ep, struct tx_frame *f)
 {
 	struct krmsg_wire_acks *acks;
 
-	if (!ep->acks_untold)
-		return;
 	acks = krmsg_frame_add(&f->b, KRMSG_ITEM_ACKS, 0, 0, sizeof(*acks));
 	if (!acks)
 		return;
@@ -583,18 +609,18 @@ static bool tx_one(struct krmsg_ep *ep)
 	/* the last frame is kept for a BYE */
 	if (krmsg_lane_sb_free(lane) <= 1 ||
 	    krmsg_lane_sq_free(lane) <= KRMSG_MRS) {
-		if (!list_empty(&ep->sendq))
+		if (ep->unsent)
 			stall(ep);
 		return false;
 	}
 	frame_start(ep, &f);
-	if (krmsg_slots_allow(left, KRMSG_FRAME_CONTROL))
+	if (control_due(ep) && krmsg_slots_allow(left, KRMSG_FRAME_CONTROL))
 		add_control(ep, &f);
 	if (krmsg_slots_allow(left, KRMSG_FRAME_DATA))
 		add_messages(ep, &f);
-	else if (!list_empty(&ep->sendq))
+	else if (ep->unsent)
 		stall(ep);
-	if (krmsg_slots_allow(left, KRMSG_FRAME_CONTROL))
+	if (ep->fin_wanted && krmsg_slots_allow(left, KRMSG_FRAME_CONTROL))
 		add_fin(ep, &f);
 	items = f.b.items;
 	if (!items && !now && !header_due(ep))
@@ -609,11 +635,12 @@ static bool tx_one(struct krmsg_ep *ep)
 		return false;
 	if (!krmsg_slots_last(left, &ep->slot_grant))
 		return false;
-	add_acks(ep, &f);
+	if (ep->acks_untold)
+		add_acks(ep, &f);
 	if (!items)
 		ep->stats.acks++;
 	/* ask for an acknowledgement when somebody waits and nothing follows */
-	if ((f.data && f.loud && list_empty(&ep->sendq)) || f.fin ||
+	if ((f.data && f.loud && !ep->unsent) || f.fin ||
 	    (f.data && ep->stalled))
 		flags = KRMSG_FRAME_ACK_NOW;
 	if (ep->beat & KRMSG_BEAT_PING) {
@@ -635,7 +662,7 @@ static bool tx_one(struct krmsg_ep *ep)
 void krmsg_tx_writable(struct krmsg_ep *ep)
 {
 	if (!ep->writable_wanted || ep->state != KRMSG_S_OPEN ||
-	    !list_empty(&ep->sendq) || ep->fin_wanted)
+	    ep->unsent || ep->fin_wanted)
 		return;
 	ep->writable_wanted = false;
 	krmsg_ep_event(ep, KRMSG_EV_WRITABLE);
@@ -645,7 +672,7 @@ void krmsg_tx_writable(struct krmsg_ep *ep)
  * krmsg_tx_frames() - send the frames that are pending for an endpoint
  * @ep: the endpoint, locked
  */
-void krmsg_tx_frames(struct krmsg_ep *ep)
+__always_inline void krmsg_tx_frames(struct krmsg_ep *ep)
 {
 	if (!ep->msg.ready || !krmsg_state_live(ep->state))
 		return;

@@ -12,6 +12,23 @@ static inline bool krmsg_is_loud(const struct krmsg_req *req)
 	return !(req->flags & KRMSG_SQE_QUIET) || req->segs || req->result;
 }
 
+/* The oldest ordered send that is in flight. */
+static inline struct krmsg_req *krmsg_first_flying(struct krmsg_ep *ep)
+{
+	struct krmsg_req *req = list_first_entry_or_null(&ep->sends,
+							 struct krmsg_req,
+							 node);
+
+	return req == ep->unsent ? NULL : req;
+}
+
+/* The next send is no longer one that is to be sent. It stays in its place. */
+static inline void krmsg_unsent_step(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	ep->unsent = list_is_last(&req->node, &ep->sends) ? NULL :
+		     list_next_entry(req, node);
+}
+
 /* The bytes are in a frame: the process may change them. */
 static inline void krmsg_end_early(struct krmsg_ep *ep, struct krmsg_req *req)
 {
@@ -28,7 +45,7 @@ static inline void krmsg_end_early(struct krmsg_ep *ep, struct krmsg_req *req)
  */
 static inline bool krmsg_tx_pending(const struct krmsg_ep *ep)
 {
-	return !list_empty(&ep->sendq) || ep->todo || !list_empty(&ep->dones) ||
+	return ep->unsent || ep->todo || !list_empty(&ep->dones) ||
 	       !list_empty(&ep->offering) || !list_empty(&ep->pulls) ||
 	       krmsg_replaying(&ep->tx_replay, &ep->tx);
 }
@@ -70,9 +87,15 @@ static inline bool krmsg_tx_idle(const struct krmsg_ep *ep)
  */
 static inline void krmsg_ep_dirty(struct krmsg_ep *ep)
 {
-	ep->ctx->urgent = true;
-	if (list_empty(&ep->dirty_node))
-		krmsg_ep_add_dirty(ep);
+	struct krmsg_ctx *ctx = ep->ctx;
+
+	ctx->urgent = true;
+	if (ep->dirty)
+		return;
+	krmsg_ep_get(ep);
+	ep->dirty = true;
+	ep->dirty_next = ctx->dirty;
+	ctx->dirty = ep;
 }
 
 /**
@@ -132,7 +155,7 @@ int krmsg_tx_ack(struct krmsg_ep *ep, u32 ack);
 int krmsg_tx_ack_one(struct krmsg_ep *ep, u32 seq);
 int krmsg_tx_acks(struct krmsg_ep *ep, u32 ack,
 		  const struct krmsg_wire_acks *acks);
-void krmsg_tx_fail(struct krmsg_ep *ep, struct krmsg_req *req, s32 result);
+void krmsg_tx_fail(struct krmsg_ep *ep, s32 result);
 void krmsg_tx_maybe_end(struct krmsg_ep *ep, struct krmsg_req *req);
 
 #endif /* KRMSG_TX_H */

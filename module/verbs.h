@@ -134,14 +134,14 @@ struct krmsg_bytes {
 
 enum krmsg_req_state {
 	KRMSG_R_FREE,
-	KRMSG_R_QUEUED,		/* SEND: in ep->sendq; RECV: in a bufq */
+	KRMSG_R_QUEUED,		/* SEND: from ep->unsent on; RECV: in a bufq */
 	KRMSG_R_FLYING,		/* SEND: in ep->inflight */
 	KRMSG_R_MATCHED,	/* RECV, ANSWER: a message is being pulled */
 };
 
 /*
  * A request that was taken from the SQ; all ctx->lock
- * @node: sendq, flight, bufq
+ * @node: ep->sends, bufq
  * @next_free: in ctx->free_reqs
  * @ep: SEND, ANSWER: the endpoint
  * @offer: entry in ep->offering while segments are left to offer
@@ -438,7 +438,8 @@ struct krmsg_ep {
 
 	/* all below: ctx->lock */
 	struct list_head node;			/* ctx->eps */
-	struct list_head dirty_node;
+	struct krmsg_ep *dirty_next;		/* ctx->dirty, referenced */
+	bool dirty;
 	struct list_head ack_node;
 	struct list_head short_node;
 	enum krmsg_state state;
@@ -467,7 +468,8 @@ struct krmsg_ep {
 			u8 beat;		/* KRMSG_BEAT_... to be sent */
 		};
 	};
-	struct list_head sendq;
+	struct list_head sends;			/* ordered ones in flight, then */
+	struct krmsg_req *unsent;		/* from here on those in no frame */
 	u32 nr_sends;				/* queued and in flight */
 	u32 nr_loud;				/* in flight, end in more than silence */
 	bool ack_left;				/* ack_seen is to be acted on */
@@ -488,7 +490,6 @@ struct krmsg_ep {
 	u32 tx_first;
 	struct krmsg_replay tx_replay;
 	struct krmsg_earlylog log;
-	struct list_head flight;		/* ordered ones in flight */
 	struct list_head offering;
 	u32 segs_out;				/* peer has not answered */
 	struct list_head free_mrs;
@@ -599,7 +600,6 @@ void krmsg_ep_end_accept(struct krmsg_ep *ep, int err, u32 ms);
 void krmsg_ep_flushed(struct krmsg_ep *ep);
 void krmsg_ep_set_limit(struct krmsg_ep *ep, u32 ms);
 void krmsg_ep_open(struct krmsg_ep *ep);
-void krmsg_ep_add_dirty(struct krmsg_ep *ep);
 int krmsg_ep_attach(struct krmsg_ep *ep);
 void krmsg_eps_add_stats(struct krmsg_ctx *ctx, struct krmsg_counters *out);
 static inline void krmsg_ep_get(struct krmsg_ep *ep)

@@ -8,6 +8,18 @@
 #include "wire.h"
 
 /**
+ * krmsg_copy_long() - krmsg_copy() of more than a few bytes
+ * @to: where to
+ * @from: where from
+ * @n: how many, at most KRMSG_COPY_MAX
+ */
+krmsg_noinline void krmsg_copy_long(void *to, const void *from, u32 n)
+{
+	/* with a bound the compiler moves words, in place */
+	memcpy(to, from, min_t(u32, n, KRMSG_COPY_MAX));
+}
+
+/**
  * krmsg_frame_open() - check a frame's header and start on its items
  * @buf: the frame, aligned to 8 bytes
  * @len: bytes that the receive completion told
@@ -16,8 +28,9 @@
  *
  * Return: 0, or -EPROTO when the header is not one of this version.
  */
-int krmsg_frame_open(const void *buf, u32 len, struct krmsg_frame *f,
-		     struct krmsg_frame_iter *it)
+__always_inline int krmsg_frame_open(const void *buf, u32 len,
+				     struct krmsg_frame *f,
+				     struct krmsg_frame_iter *it)
 {
 	const struct krmsg_frame_hdr *h = buf;
 
@@ -140,13 +153,31 @@ static int decode_bye(const u8 *body, u32 len, struct krmsg_item *item)
 	return 0;
 }
 
-static int decode_body(const u8 *body, u32 len, struct krmsg_item *item)
+/* All that the item's kind may leave unset. */
+static void clear_item(struct krmsg_item *item)
 {
+	item->payload = NULL;
+	item->length = 0;
+	item->tag = 0;
+	item->segments = 0;
+	item->index = 0;
+	item->rkey = 0;
+	item->addr = 0;
+	item->reason = 0;
+	item->hello = NULL;
+	item->lane = NULL;
+	item->acks = NULL;
+	item->position = NULL;
+}
+
+/* All but DATA. */
+static krmsg_noinline int decode_body(const u8 *body, u32 len,
+				      struct krmsg_item *item)
+{
+	clear_item(item);
 	switch (item->type) {
 	case KRMSG_ITEM_HELLO:
 		return decode_hello(body, len, item);
-	case KRMSG_ITEM_DATA:
-		return decode_data(body, len, item);
 	case KRMSG_ITEM_OFFER:
 		return decode_offer(body, len, item);
 	case KRMSG_ITEM_SEG:
@@ -180,23 +211,6 @@ static int decode_body(const u8 *body, u32 len, struct krmsg_item *item)
 	return -EPROTO;
 }
 
-/* All that the item's kind may leave unset; one by one, as they are few. */
-static void clear_item(struct krmsg_item *item)
-{
-	item->payload = NULL;
-	item->length = 0;
-	item->tag = 0;
-	item->segments = 0;
-	item->index = 0;
-	item->rkey = 0;
-	item->addr = 0;
-	item->reason = 0;
-	item->hello = NULL;
-	item->lane = NULL;
-	item->acks = NULL;
-	item->position = NULL;
-}
-
 /**
  * krmsg_frame_next() - take the next item of a frame
  * @it: position, from krmsg_frame_open()
@@ -205,7 +219,8 @@ static void clear_item(struct krmsg_item *item)
  * Return: 1 with an item, 0 at the end, -EPROTO when the rest is malformed.
  * After an error the iterator must not be used again.
  */
-int krmsg_frame_next(struct krmsg_frame_iter *it, struct krmsg_item *item)
+__always_inline int krmsg_frame_next(struct krmsg_frame_iter *it,
+				     struct krmsg_item *item)
 {
 	const struct krmsg_item_hdr *h = (const void *)it->pos;
 	size_t have = it->end - it->pos;
@@ -219,11 +234,13 @@ int krmsg_frame_next(struct krmsg_frame_iter *it, struct krmsg_item *item)
 	len = le16_to_cpu(h->length);
 	if (krmsg_item_space(len) > have)
 		return -EPROTO;
-	clear_item(item);
 	item->type = h->type;
 	item->flags = h->flags;
 	item->seq = le32_to_cpu(h->seq);
-	err = decode_body(it->pos + sizeof(*h), len, item);
+	if (likely(item->type == KRMSG_ITEM_DATA))
+		err = decode_data(it->pos + sizeof(*h), len, item);
+	else
+		err = decode_body(it->pos + sizeof(*h), len, item);
 	if (err)
 		return err;
 	it->pos += krmsg_item_space(len);
@@ -245,20 +262,7 @@ int krmsg_frame_next(struct krmsg_frame_iter *it, struct krmsg_item *item)
 void *krmsg_frame_add(struct krmsg_frame_buf *b, u8 type, u8 flags, u32 seq,
 		      u32 body)
 {
-	struct krmsg_item_hdr *h = (void *)(b->mem + b->used);
-	u8 *start = b->mem + b->used + sizeof(*h);
-
-	if (!krmsg_frame_fits(b, body))
-		return NULL;
-	h->type = type;
-	h->flags = flags;
-	h->length = cpu_to_le16(body);
-	h->seq = cpu_to_le32(seq);
-	if (body % 8)
-		memset(start + body, 0, 8 - body % 8);
-	b->used += krmsg_item_space(body);
-	b->items++;
-	return start;
+	return __krmsg_frame_add(b, type, flags, seq, body);
 }
 
 /**

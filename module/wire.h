@@ -225,6 +225,10 @@ struct krmsg_frame {
 
 /**
  * struct krmsg_item - a decoded item
+ *
+ * A DATA item has nothing else set than what it has; with all others, what they
+ * do not have is 0.
+ *
  * @type: enum krmsg_item_type
  * @flags: KRMSG_ITEMF_...
  * @seq: sequence of the message it is about; FIN: the next sequence
@@ -343,6 +347,8 @@ static inline u32 krmsg_frame_end(struct krmsg_frame_buf *b,
 
 #define KRMSG_COPY_MAX	4096	/* bytes of a slot, and of a page */
 
+void krmsg_copy_long(void *to, const void *from, u32 n);
+
 /**
  * krmsg_copy() - copy the bytes of a small message
  * @to: where to
@@ -357,8 +363,7 @@ static __always_inline void krmsg_copy(void *to, const void *from, u32 n)
 	u8 *t = to;
 
 	if (n > 128) {
-		/* with a bound the compiler moves words, in place */
-		memcpy(t, f, min_t(u32, n, KRMSG_COPY_MAX));
+		krmsg_copy_long(t, f, n);
 		return;
 	}
 	for (; n >= 32; n -= 32, t += 32, f += 32)
@@ -367,6 +372,36 @@ static __always_inline void krmsg_copy(void *to, const void *from, u32 n)
 		memcpy(t, f, 8);
 	while (n--)
 		*t++ = *f++;
+}
+
+/**
+ * __krmsg_frame_add() - krmsg_frame_add() in place, for where each message passes
+ * @b: the frame
+ * @type: enum krmsg_item_type
+ * @flags: KRMSG_ITEMF_...
+ * @seq: sequence of the message
+ * @body: bytes of the body
+ *
+ * Return: as krmsg_frame_add().
+ */
+static __always_inline void *__krmsg_frame_add(struct krmsg_frame_buf *b,
+					       u8 type, u8 flags, u32 seq,
+					       u32 body)
+{
+	struct krmsg_item_hdr *h = (void *)(b->mem + b->used);
+	u8 *start = b->mem + b->used + sizeof(*h);
+
+	if (!krmsg_frame_fits(b, body))
+		return NULL;
+	h->type = type;
+	h->flags = flags;
+	h->length = cpu_to_le16(body);
+	h->seq = cpu_to_le32(seq);
+	if (body % 8)
+		memset(start + body, 0, 8 - body % 8);
+	b->used += krmsg_item_space(body);
+	b->items++;
+	return start;
 }
 
 void *krmsg_frame_add(struct krmsg_frame_buf *b, u8 type, u8 flags, u32 seq,

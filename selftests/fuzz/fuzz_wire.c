@@ -61,12 +61,11 @@ static void frame(const u8 *bytes, u32 len)
 		if (got != 1)
 			break;
 		n++;
-		if (item.payload) {
-			CHECK(item.type == KRMSG_ITEM_DATA);
+		if (item.type == KRMSG_ITEM_DATA) {
 			CHECK(item.payload > in);
 			CHECK(item.payload + item.length <= in + len);
 		}
-		if (item.hello)
+		if (item.type == KRMSG_ITEM_HELLO)
 			check_hello(item.hello);
 		check_item(&item);
 		CHECK(encode_item(&b, &item));

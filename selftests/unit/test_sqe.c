@@ -3,6 +3,32 @@
 #include "harness.h"
 #include "sqe.h"
 
+/*
+ * The same once more, with each read of the entry counted: the process may
+ * change the entry between two.
+ */
+static const void *read_at[32];
+static u32 nr_reads, twice;
+
+static void count_read(const void *p)
+{
+	u32 i;
+
+	for (i = 0; i < nr_reads; i++)
+		twice += read_at[i] == p;
+	if (nr_reads < ARRAY_SIZE(read_at))
+		read_at[nr_reads++] = p;
+}
+
+#undef READ_ONCE
+#define READ_ONCE(x) \
+	(count_read(&(x)), *(const volatile __typeof__(x) *)&(x))
+int counted_decode(const struct krmsg_sqe *sqe, const struct krmsg_sqe_ext *ext,
+		   struct krmsg_op *op);
+#define krmsg_sqe_decode counted_decode
+#include "../../module/sqe.c"
+#undef krmsg_sqe_decode
+
 /* Errors that the ABI allows for an entry, as bits; 0: it must be taken. */
 #define MAY_EINVAL	1u
 #define MAY_EOPNOTSUPP	2u
@@ -301,6 +327,41 @@ TEST(random_entries)
 					rnd_edge();
 		compare(&sqe, rnd_below(4) ? &ext : NULL);
 	}
+}
+
+/*
+ * Each field of an entry and of its second one is read, by READ_ONCE(), and none
+ * twice.
+ */
+TEST(each_field_is_read_once)
+{
+	struct krmsg_sqe_ext ext;
+	struct krmsg_op op, same;
+	struct krmsg_sqe sqe;
+	u32 nr, most = 0;
+
+	for (nr = 0; nr <= KRMSG_MAX_PIECES; nr++) {
+		u32 i;
+
+		fill(&sqe, &ext);
+		sqe.opcode = KRMSG_OP_SEND;
+		sqe.flags = KRMSG_SQE_EARLY;
+		sqe.nr_pieces = nr;
+		sqe.arg = 0;
+		for (i = 0; i < KRMSG_MAX_PIECES; i++)
+			((struct krmsg_piece *)nth(&sqe, &ext, i))->length = i;
+		clear_unused(&sqe, &ext);
+		nr_reads = 0;
+		twice = 0;
+		ASSERT_EQ(counted_decode(&sqe, &ext, &op), 0, "%u pieces", nr);
+		EXPECT_EQ(twice, 0, "%u pieces: fields that are read twice", nr);
+		ASSERT_EQ(krmsg_sqe_decode(&sqe, &ext, &same), 0, "the same");
+		EXPECT_EQ(op.length, same.length, "%u pieces", nr);
+		if (nr_reads > most)
+			most = nr_reads;
+	}
+	/* 7 in the head, and 3 of each piece */
+	EXPECT_EQ(most, 7 + 3 * KRMSG_MAX_PIECES, "fields");
 }
 
 TEST(piece_inside_region)
