@@ -14,7 +14,8 @@
 
 #define QUICK_NS	(200 * NSEC_PER_USEC)
 #define QUICK_TIMES	4
-#define SPIN_LOOKS	64	/* a spinner looks at the clock and all else */
+#define SPIN_LOOKS	64	/* after which a spinner looks at the clock */
+#define SPIN_ALL	1024	/* and at all else, a multiple of the above */
 
 static void ack_timer(struct timer_list *t)
 {
@@ -264,17 +265,25 @@ static bool begin_spin(struct krmsg_ctx *ctx, const struct krmsg_enter *arg)
  * Start the clock, once all is sent. Was the spinner back soon after the last
  * one had left? That one is taken to have left when it last read the clock,
  * which is not read once more on the way out.
+ *
+ * Returns when to end.
  */
-static u64 start_clock(struct krmsg_ctx *ctx)
+static u64 start_clock(struct krmsg_ctx *ctx, u64 ns, const ktime_t *deadline)
 {
 	u64 now = local_clock();
+	s64 left;
 
 	if (now - ctx->left_at < QUICK_NS)
 		ctx->quick++;
 	else
 		ctx->quick = 0;
 	ctx->left_at = now;
-	return now;
+	ns = min_t(u64, ns, KRMSG_MAX_SPIN_NS);
+	if (deadline) {
+		left = ktime_to_ns(ktime_sub(*deadline, ktime_get()));
+		ns = min_t(u64, ns, max_t(s64, left, 0));
+	}
+	return now + ns;
 }
 
 /*
@@ -305,15 +314,12 @@ static void end_spin(struct krmsg_ctx *ctx, bool done)
 }
 
 /* To read the clock may cost as much as to poll: look only now and then. */
-static bool spun_enough(struct krmsg_ctx *ctx, u32 rounds, u64 end,
-			const ktime_t *deadline)
+static bool spun_enough(struct krmsg_ctx *ctx, u32 looks, u64 end)
 {
-	if (rounds % SPIN_LOOKS)
+	if (looks % SPIN_LOOKS)
 		return false;
 	ctx->left_at = local_clock();
-	if (ctx->left_at >= end || signal_pending(current))
-		return true;
-	return deadline && ktime_get() >= *deadline;
+	return ctx->left_at >= end || signal_pending(current);
 }
 
 /* Poll once. All else is looked at when something came, or now and then. */
@@ -356,17 +362,19 @@ static bool give_way(struct enter *e)
 /* Poll the device until records are there. */
 static bool spin(struct enter *e, u64 ns, const ktime_t *deadline)
 {
-	u64 end = start_clock(e->ctx) + min_t(u64, ns, KRMSG_MAX_SPIN_NS);
-	u32 i = 0;
+	u64 end = start_clock(e->ctx, ns, deadline);
+	u32 i = 0, n = 0, max = SPIN_LOOKS;
 
 	do {
-		if (spin_round(e, !(i % SPIN_LOOKS)))
+		/* while it only looks, nothing comes in its way */
+		if ((n < max || !(i % SPIN_ALL)) && spin_round(e, !(i % SPIN_ALL)))
 			return true;
-		i += e->more ? 1 : krmsg_devcqs_wait(e->ctx, SPIN_LOOKS -
-						     i % SPIN_LOOKS);
+		max = SPIN_LOOKS - i % SPIN_LOOKS;
+		n = e->more ? 0 : krmsg_devcqs_wait(e->ctx, max);
+		i += n;
 		if (need_resched() && !give_way(e))
 			return false;
-	} while (!spun_enough(e->ctx, i, end, deadline));
+	} while (!spun_enough(e->ctx, i, end));
 	return false;
 }
 
