@@ -292,6 +292,7 @@ u32 krmsg_ctx_count(void);
 extern bool krmsg_inject_allowed;
 extern unsigned int krmsg_first_sequence;
 extern unsigned int krmsg_remember_ms;
+extern unsigned int krmsg_slot_size;
 
 #define KRMSG_REMEMBER_MS	120000
 #define KRMSG_REMEMBER_MAX_MS	600000
@@ -363,9 +364,16 @@ void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx);
 #define KRMSG_DEF_REQS		1024
 #define KRMSG_MAX_OBJS		65535
 #define KRMSG_MAX_MESSAGE	U32_MAX
-#define KRMSG_DEF_EAGER		3072
-#define KRMSG_SLOT_SIZE		4096
+#define KRMSG_SLOT_SIZE		4096U	/* default, smallest, and the step */
+#define KRMSG_MAX_SLOT_SIZE	32768U	/* pages of an order that is not costly */
 #define KRMSG_MAX_SPIN_NS	(10ULL * NSEC_PER_MSEC)
+/* Default eager limit: what is left takes the header, and may take others. */
+#define KRMSG_EAGER_OF(slot)	((slot) / 4 * 3)
+
+static inline bool krmsg_slot_size_valid(u32 size)
+{
+	return size && size <= KRMSG_MAX_SLOT_SIZE && size % KRMSG_SLOT_SIZE == 0;
+}
 
 /* ends and frees contexts: its work waits for that of the endpoints */
 extern struct workqueue_struct *krmsg_end_wq;

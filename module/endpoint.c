@@ -203,7 +203,7 @@ static int take_ring_space(struct krmsg_ep *ep, struct krmsg_ctx *ctx)
 				 ep->cfg.credit_bytes / KRMSG_UNIT);
 		/* at least the longest small message must have room */
 		ep->credit_low = max(ep->credit_grant.capacity / 4,
-				     krmsg_units_inline(KRMSG_SLOT_SIZE));
+				     krmsg_units_inline(ep->cfg.slot_size));
 		krmsg_grant_init(&ep->slot_grant, ep->cfg.slots);
 		if (ep->pool) {
 			ep->bufq = &ep->pool->bufq;

@@ -10,9 +10,16 @@ static int bad_config(struct krmsg_ctx *caller, const char *what, u32 given,
 			  low, high);
 }
 
-static u32 default_credit(const struct krmsg_ctx *ctx)
+/* What the longest small message takes of the ring must have room twice. */
+static u32 min_credit(const struct krmsg_ep_config *cfg)
 {
-	return max_t(u32, ctx->ring.cq_bytes / 32, KRMSG_MIN_CREDIT);
+	return 2 * min(cfg->slot_size, KRMSG_MAX_SLOT_SIZE);
+}
+
+static u32 default_credit(const struct krmsg_ctx *ctx,
+			  const struct krmsg_ep_config *cfg)
+{
+	return max(ctx->ring.cq_bytes / 32, min_credit(cfg));
 }
 
 static int check_flags(struct krmsg_ctx *caller,
@@ -26,10 +33,6 @@ static int check_flags(struct krmsg_ctx *caller,
 				  cfg->flags, known,
 				  "config.flags has unknown bits: %#x",
 				  cfg->flags);
-	if (cfg->reserved)
-		return krmsg_fail(caller, -EINVAL, KRMSG_STAGE_ARGUMENT,
-				  cfg->reserved, 0,
-				  "config.reserved is not zero");
 	if (cfg->eager_limit && !(cfg->flags & KRMSG_EPF_EAGER_LIMIT))
 		return krmsg_fail(caller, -EINVAL, KRMSG_STAGE_ARGUMENT,
 				  cfg->eager_limit, 0,
@@ -40,10 +43,11 @@ static int check_flags(struct krmsg_ctx *caller,
 static void fill_defaults(const struct krmsg_ctx *ctx,
 			  struct krmsg_ep_config *cfg)
 {
+	cfg->slot_size = cfg->slot_size ?: READ_ONCE(krmsg_slot_size);
 	if (!(cfg->flags & KRMSG_EPF_EAGER_LIMIT))
-		cfg->eager_limit = KRMSG_DEF_EAGER;
+		cfg->eager_limit = KRMSG_EAGER_OF(cfg->slot_size);
 	cfg->slots = cfg->slots ?: KRMSG_DEF_SLOTS;
-	cfg->credit_bytes = cfg->credit_bytes ?: default_credit(ctx);
+	cfg->credit_bytes = cfg->credit_bytes ?: default_credit(ctx, cfg);
 	cfg->max_sends = cfg->max_sends ?: KRMSG_DEF_MAX_SENDS;
 	cfg->connect_ms = cfg->connect_ms ?: KRMSG_DEF_CONNECT_MS;
 	cfg->linger_ms = cfg->linger_ms ?: KRMSG_DEF_LINGER_MS;
@@ -96,13 +100,19 @@ int krmsg_ep_check_config(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
 	if (err)
 		return err;
 	fill_defaults(ctx, cfg);
+	if (!krmsg_slot_size_valid(cfg->slot_size))
+		return krmsg_fail(caller, -EINVAL, KRMSG_STAGE_ARGUMENT,
+				  cfg->slot_size, KRMSG_MAX_SLOT_SIZE,
+				  "config.slot_size is %u, allowed are multiples of %u up to %u",
+				  cfg->slot_size, KRMSG_SLOT_SIZE,
+				  KRMSG_MAX_SLOT_SIZE);
 	if (cfg->slots < KRMSG_MIN_SLOTS || cfg->slots > KRMSG_MAX_SLOTS)
 		return bad_config(caller, "slots", cfg->slots, KRMSG_MIN_SLOTS,
 				  KRMSG_MAX_SLOTS);
-	if (cfg->credit_bytes < KRMSG_MIN_CREDIT ||
+	if (cfg->credit_bytes < min_credit(cfg) ||
 	    cfg->credit_bytes > ctx->ring.cq_bytes)
 		return bad_config(caller, "credit_bytes", cfg->credit_bytes,
-				  KRMSG_MIN_CREDIT, ctx->ring.cq_bytes);
+				  min_credit(cfg), ctx->ring.cq_bytes);
 	if (cfg->max_sends > KRMSG_MAX_REQS)
 		return bad_config(caller, "max_sends", cfg->max_sends, 1,
 				  KRMSG_MAX_REQS);

@@ -27,15 +27,16 @@ void krmsg_lane_init(struct krmsg_lane *lane, struct krmsg_ep *ep, u8 kind)
 static void *frame_alloc(struct ib_device *ib, u32 size,
 			 enum dma_data_direction dir, u64 *dma)
 {
-	void *mem = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	void *mem = alloc_pages_exact(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 
-	BUILD_BUG_ON(KRMSG_SLOT_SIZE > PAGE_SIZE);
-	BUILD_BUG_ON(KRMSG_SLOT_SIZE > KRMSG_COPY_MAX);
+	/* an allocation of a costly order may fail where memory is scattered */
+	BUILD_BUG_ON(KRMSG_MAX_SLOT_SIZE >
+		     PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER);
 	if (!mem)
 		return NULL;
 	*dma = ib_dma_map_single(ib, mem, size, dir);
 	if (ib_dma_mapping_error(ib, *dma)) {
-		free_page((unsigned long)mem);
+		free_pages_exact(mem, size);
 		return NULL;
 	}
 	return mem;
@@ -47,7 +48,7 @@ static void frame_free(struct ib_device *ib, void *mem, u32 size,
 	if (!mem)
 		return;
 	ib_dma_unmap_single(ib, dma, size, dir);
-	free_page((unsigned long)mem);
+	free_pages_exact(mem, size);
 }
 
 static int alloc_frames(struct krmsg_lane *lane)
@@ -154,6 +155,7 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 	int err;
 
 	if (lane->lane == KRMSG_LANE_MESSAGE) {
+		lane->slot_size = ep->cfg.slot_size;
 		/* one more of each for a BYE, which is never counted */
 		lane->nr_slots = ep->cfg.slots + 1;
 		lane->nr_sbufs = ep->cfg.slots + 1;

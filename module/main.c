@@ -26,6 +26,28 @@ unsigned int krmsg_remember_ms = KRMSG_REMEMBER_MS;
 module_param_named(remember_ms, krmsg_remember_ms, uint, 0644);
 MODULE_PARM_DESC(remember_ms, "how long ended sessions are known, in ms (0 to 600000, default 120000)");
 
+unsigned int krmsg_slot_size = KRMSG_SLOT_SIZE;
+
+static int slot_size_set(const char *text, const struct kernel_param *kp)
+{
+	unsigned int size;
+	int err = kstrtouint(text, 0, &size);
+
+	if (err)
+		return err;
+	if (!krmsg_slot_size_valid(size))
+		return -EINVAL;
+	WRITE_ONCE(krmsg_slot_size, size);
+	return 0;
+}
+
+static const struct kernel_param_ops slot_size_ops = {
+	.set = slot_size_set,
+	.get = param_get_uint,
+};
+module_param_cb(slot_size, &slot_size_ops, &krmsg_slot_size, 0644);
+MODULE_PARM_DESC(slot_size, "bytes of a receive slot where an endpoint does not say (4096 to 32768 by 4096, default 4096)");
+
 static struct miscdevice krmsg_misc = {
 	.minor	= KRMSG_MINOR,
 	.name	= "krmsg",

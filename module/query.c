@@ -26,14 +26,14 @@ void krmsg_query(struct krmsg_query *q)
 	q->out_min_cq_bytes = max_t(u32, KRMSG_MIN_CQ_BYTES, PAGE_SIZE);
 	q->out_max_cq_bytes = KRMSG_MAX_CQ_BYTES;
 	q->out_max_message = KRMSG_MAX_MESSAGE;
-	q->out_eager_limit = KRMSG_DEF_EAGER;
-	q->out_slot_size = KRMSG_SLOT_SIZE;
+	q->out_slot_size = READ_ONCE(krmsg_slot_size);
+	q->out_eager_limit = KRMSG_EAGER_OF(q->out_slot_size);
 	q->out_max_pieces = KRMSG_MAX_PIECES;
 	q->out_private_max = KRMSG_PRIVATE_MAX;
 	q->out_max_requests = KRMSG_MAX_REQS;
 	q->out_max_objects = KRMSG_MAX_OBJS;
 	q->out_window = KRMSG_WINDOW;
-	q->out_reserved = 0;
+	q->out_max_slot_size = KRMSG_MAX_SLOT_SIZE;
 	for (i = 0; i < ARRAY_SIZE(q->out_sizes); i++)
 		q->out_sizes[i] = krmsg_ioctl_size(i);
 }

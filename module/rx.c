@@ -376,9 +376,11 @@ static int take_limits(struct krmsg_ep *ep, const struct krmsg_wire_hello *h)
 	krmsg_seqwin_init(&ep->tx, ep->tx_first);
 	ep->tx_replay.next = ep->tx.next;
 	ep->frame_size = min(slot, ep->msg.slot_size);
-	/* the longest small message fits into both sides' frames */
+	/* the longest small message fits into both sides' frames, and the ring */
 	max = min_t(u32, le32_to_cpu(h->eager_limit),
 		    ep->frame_size - KRMSG_DATA_OVERHEAD);
+	if (krmsg_units_inline(max) > ep->peer_credit)
+		max = (ep->peer_credit - 1) * KRMSG_UNIT;
 	ep->eager = min(ep->cfg.eager_limit, max);
 	ep->credit.limit = ep->peer_credit;
 	return 0;

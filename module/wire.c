@@ -11,12 +11,17 @@
  * krmsg_copy_long() - krmsg_copy() of more than a few bytes
  * @to: where to
  * @from: where from
- * @n: how many, at most KRMSG_COPY_MAX
+ * @n: how many
  */
 krmsg_noinline void krmsg_copy_long(void *to, const void *from, u32 n)
 {
 	/* with a bound the compiler moves words, in place */
-	memcpy(to, from, min_t(u32, n, KRMSG_COPY_MAX));
+	for (; n > KRMSG_COPY_STEP; n -= KRMSG_COPY_STEP) {
+		memcpy(to, from, KRMSG_COPY_STEP);
+		to += KRMSG_COPY_STEP;
+		from += KRMSG_COPY_STEP;
+	}
+	memcpy(to, from, min_t(u32, n, KRMSG_COPY_STEP));
 }
 
 /**

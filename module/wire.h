@@ -345,7 +345,7 @@ static inline u32 krmsg_frame_end(struct krmsg_frame_buf *b,
 	return b->used;
 }
 
-#define KRMSG_COPY_MAX	4096	/* bytes of a slot, and of a page */
+#define KRMSG_COPY_STEP	4096	/* bytes that are copied in place */
 
 void krmsg_copy_long(void *to, const void *from, u32 n);
 
@@ -353,7 +353,7 @@ void krmsg_copy_long(void *to, const void *from, u32 n);
  * krmsg_copy() - copy the bytes of a small message
  * @to: where to
  * @from: where from
- * @n: how many, at most KRMSG_COPY_MAX
+ * @n: how many
  *
  * Most are so few that a string instruction takes longer to begin.
  */

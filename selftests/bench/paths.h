@@ -18,6 +18,7 @@
  * @back: the other end answers with as many
  * @read: verbs: the receiver reads the bytes, as krmsg does with large ones
  * @rounds: how often it is measured
+ * @slot: krmsg: bytes of a slot, 0: the default
  */
 struct path {
 	const char *name;
@@ -26,10 +27,11 @@ struct path {
 	bool back;
 	bool read;
 	unsigned int rounds;
+	unsigned int slot;
 };
 
 /* Each ends the program, with words, when something fails. */
-void krmsg_ends_open(void);
+void krmsg_ends_open(unsigned int slot);
 void krmsg_ends_round(const struct path *p);
 void krmsg_ends_close(void);
 void verbs_ends_open(void);

@@ -85,8 +85,9 @@ static void post_recv(struct end *e, uint64_t buf)
 	check(krmsg_prep_recv(e->k, e->endpoint, &p, 1, buf), e, "recv");
 }
 
-void krmsg_ends_open(void)
+void krmsg_ends_open(unsigned int slot)
 {
+	struct krmsg_ep_config cfg = { .slot_size = slot };
 	const struct krmsg_rec *rec;
 	struct krmsg_addr at;
 	uint32_t listener;
@@ -97,10 +98,10 @@ void krmsg_ends_open(void)
 	if (krmsg_addr_parse(ADDRESS ":0", &at) < 0)
 		die("%s", krmsg_error(NULL));
 	check(krmsg_listen(b.k, &at, 1, 0, &listener, &at), &b, "listen");
-	check(krmsg_connect(a.k, &at, NULL, NULL, NULL, 0, &a.endpoint), &a,
+	check(krmsg_connect(a.k, &at, NULL, &cfg, NULL, 0, &a.endpoint), &a,
 	      "connect");
 	rec = wait_for(b.k, KRMSG_REC_CONNREQ);
-	check(krmsg_accept(b.k, krmsg_rec_connreq(rec)->request, b.k, NULL,
+	check(krmsg_accept(b.k, krmsg_rec_connreq(rec)->request, b.k, &cfg,
 			   NULL, 0, &b.endpoint), &b, "accept");
 	krmsg_advance(b.k, rec);
 	wait_open(&a);

@@ -93,7 +93,11 @@ TEST_F(values, endpoint_config)
 		      _test_ioctl_connect(fd, &dst, &cfg, NULL, 0, &id)); \
 } while (0)
 	BAD(EOPNOTSUPP, "flag", .flags = 1U << 20);
-	BAD(EINVAL, "reserved", .reserved = 1);
+	BAD(EINVAL, "slot_size", .slot_size = 1);
+	BAD(EINVAL, "slot_size", .slot_size = 4096 + 8);
+	BAD(EINVAL, "slot_size", .slot_size = 36 * KIB);
+	BAD(EINVAL, "slot_size", .slot_size = 0xfffff000);
+	BAD(EINVAL, "credit", .slot_size = 32 * KIB, .credit_bytes = 32 * KIB);
 	BAD(EINVAL, "slots", .slots = 7);
 	BAD(EINVAL, "slots", .slots = 1025);
 	BAD(EINVAL, "slots", .slots = 0x80000000);

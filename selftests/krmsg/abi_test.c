@@ -311,7 +311,7 @@ TEST(query)
 	EXPECT_GE(q.out_max_requests, 1024);
 	EXPECT_GE(q.out_max_objects, 1024);
 	EXPECT_EQ(256, q.out_window);
-	EXPECT_EQ(0, q.out_reserved);
+	EXPECT_EQ(32 * KIB, q.out_max_slot_size);
 	for (i = 0; i < ARRAY_SIZE(q.out_sizes); i++)
 		known += !!q.out_sizes[i];
 	EXPECT_EQ(ARRAY_SIZE(cmds), known);

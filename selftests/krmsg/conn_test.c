@@ -110,6 +110,15 @@ TEST_F(conn, limits_agreed)
 	EXPECT_LE(ia.out_eager_limit, 4096);
 	EXPECT_GE(ia.out_eager_limit, 3072);
 	close_both(&self->cli, a, &self->srv, b);
+	/* Frames are as large as the smaller side's slots. */
+	ca = (struct krmsg_ep_config){ .slot_size = 32 * KIB };
+	cb = (struct krmsg_ep_config){ .slot_size = 16 * KIB };
+	connect_to(&self->cli, &self->srv, self->port, &ca, &cb, &a, &b);
+	test_ioctl_endpoint(self->cli.fd, a, &ia);
+	test_ioctl_endpoint(self->srv.fd, b, &ib);
+	EXPECT_EQ(16 * KIB - 40, ia.out_eager_limit);
+	EXPECT_EQ(12 * KIB, ib.out_eager_limit);
+	close_both(&self->cli, a, &self->srv, b);
 }
 
 FIXTURE(family) {

@@ -13,21 +13,6 @@
 
 static int nth_fd = -1;
 
-static bool write_file(const char *dir, const char *name, const char *value)
-{
-	char path[300];
-	bool ok;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ok = write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-	close(fd);
-	return ok;
-}
-
 /* ---- the Nth allocation ---- */
 
 /* A fault that the test itself meets is no news: have its memory now. */

@@ -146,7 +146,7 @@ FIXTURE(flood) {
 };
 
 FIXTURE_VARIANT(flood) {
-	u32 slots, credit, max_sends, len;
+	u32 slots, slot_size, credit, max_sends, len;
 };
 
 FIXTURE_VARIANT_ADD(flood, smallest) {
@@ -161,6 +161,11 @@ FIXTURE_VARIANT_ADD(flood, little_credit) {
 	.slots = 64, .credit = 8 * KIB, .max_sends = 256, .len = 40,
 };
 
+FIXTURE_VARIANT_ADD(flood, large_slots) {
+	.slots = 8, .slot_size = 32 * KIB, .credit = 64 * KIB, .max_sends = 64,
+	.len = 24000,
+};
+
 FIXTURE_VARIANT_ADD(flood, defaults) { .len = 100 };
 
 FIXTURE_SETUP(flood)
@@ -168,6 +173,7 @@ FIXTURE_SETUP(flood)
 	struct pair_opt o = {
 		.sq = 1024, .cq = 1 * MIB, .reqs = 2048,
 		.ca = { .slots = variant->slots,
+			.slot_size = variant->slot_size,
 			.credit_bytes = variant->credit,
 			.max_sends = variant->max_sends },
 	};

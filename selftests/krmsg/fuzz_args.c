@@ -14,6 +14,7 @@ enum kind {
 	K_FLAGS,	/* bits of max */
 	K_NUMBER,	/* 0 to max, seldom small */
 	K_SETTING,	/* mostly 0, or not far below max */
+	K_SLOT,		/* mostly 0, or bytes of a slot */
 	K_ENTRIES,	/* 0, or a power of two up to max */
 	K_REGION,
 	K_POOL,
@@ -59,7 +60,7 @@ static const struct fuzz_field config[] = {
 	F(ep_config, heartbeat_ms, SETTING, 800),
 	F(ep_config, peer_ms, SETTING, 16000),
 	F(ep_config, recovery_ms, SETTING, 1000),
-	F(ep_config, reserved, ZERO, 0),
+	F(ep_config, slot_size, SLOT, 0),
 	{ }
 };
 
@@ -303,6 +304,8 @@ static u64 right_value(struct fuzz *f, struct fuzz_ctx *c,
 		return number(f, d->max);
 	case K_SETTING:
 		return fuzz_one_in(f, 6) ? d->max >> fuzz_below(f, 4) : 0;
+	case K_SLOT:
+		return fuzz_one_in(f, 6) ? (1 + fuzz_below(f, 9)) << 12 : 0;
 	case K_ENTRIES:
 		return fuzz_one_in(f, 3) ? 0 :
 		       d->max >> fuzz_below(f, 6);

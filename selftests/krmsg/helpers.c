@@ -331,6 +331,22 @@ long long module_total(const char *name)
 	return th_read_number(path);
 }
 
+/* Set a knob of the kernel: false with errno when it does not take the value. */
+bool write_file(const char *dir, const char *name, const char *value)
+{
+	char path[300];
+	bool ok;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ok = write(fd, value, strlen(value)) == (ssize_t)strlen(value);
+	close(fd);
+	return ok;
+}
+
 long long rnr_count(void)
 {
 	const char *top = "/sys/class/infiniband";

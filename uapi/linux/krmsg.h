@@ -137,13 +137,13 @@ struct krmsg_addr {
  * @out_max_cq_bytes: largest completion ring in bytes
  * @out_max_message: longest message in bytes
  * @out_eager_limit: default eager limit in bytes: longer messages are pulled
- * @out_slot_size: bytes of a receive slot, frame header included
+ * @out_slot_size: default bytes of a receive slot, frame header included
  * @out_max_pieces: pieces of a message
  * @out_private_max: bytes of private data
  * @out_max_requests: largest number of requests in flight in one context
  * @out_max_objects: objects (regions, endpoints, listeners, pools) per context
  * @out_window: messages of one endpoint that may be unacknowledged
- * @out_reserved: 0
+ * @out_max_slot_size: bytes of the largest receive slot
  * @out_sizes: sizeof of the ABI's structs, indexed by the low 8 bits of the
  *	ioctl number (SETUP at 1, ...), 0 where there is none
  *
@@ -167,7 +167,7 @@ struct krmsg_query {
 	__u32 out_max_requests;
 	__u32 out_max_objects;
 	__u32 out_window;
-	__u32 out_reserved;
+	__u32 out_max_slot_size;
 	__u16 out_sizes[64];
 };
 
@@ -744,7 +744,9 @@ struct krmsg_pool {
  *	heartbeat_ms; KRMSG_MS_OFF: however long
  * @recovery_ms: time without a link after which the endpoint ends; both sides
  *	keep their own
- * @reserved: 0
+ * @slot_size: bytes of a receive slot and of a send frame, a multiple of 4096
+ *	up to out_max_slot_size of KRMSG_IOC_QUERY; frames are as large as the
+ *	smaller side's slots, and the eager limit is by default three quarters
  *
  * A session recovers when neither side has set KRMSG_EPF_NO_RECOVERY.
  */
@@ -761,7 +763,7 @@ struct krmsg_ep_config {
 	__u32 heartbeat_ms;
 	__u32 peer_ms;
 	__u32 recovery_ms;
-	__u32 reserved;
+	__u32 slot_size;
 };
 
 #define KRMSG_MS_OFF		0xffffffffU	/* for heartbeat_ms and peer_ms */

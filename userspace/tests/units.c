@@ -167,7 +167,7 @@ static void wire(void)
 {
 	struct test t = {
 		.kind = TEST_BW, .spin = true, .size = 65536, .batch = 2,
-		.depth = 16,
+		.depth = 16, .slot = 8192,
 	}, u;
 	struct test_wire w;
 	unsigned char p[100];
@@ -176,7 +176,8 @@ static void wire(void)
 	ok(sizeof(w) == KRMSG_PRIVATE_MAX &&
 	   sizeof(struct cat_wire) == KRMSG_PRIVATE_MAX, "private data: sizes");
 	ok(test_decode(&w, sizeof(w), &u) == 0 && u.kind == TEST_BW && u.spin &&
-	   !u.verify && u.size == 65536 && u.depth == 16 && u.batch == 2,
+	   !u.verify && u.size == 65536 && u.depth == 16 && u.batch == 2 &&
+	   u.slot == 8192,
 	   "private data: comes back");
 	ok(test_decode(&w, sizeof(w) - 1, &u) < 0, "private data: short");
 	w.version++;

@@ -143,6 +143,9 @@ static void print_module(const struct krmsg_query *q)
 	printf("\nlimits    message %s, copied up to %s, %u pieces\n",
 	       format_bytes((double)q->out_max_message, a),
 	       format_bytes(q->out_eager_limit, b), q->out_max_pieces);
+	printf("          slots %s, an endpoint may ask for up to %s\n",
+	       format_bytes(q->out_slot_size, a),
+	       format_bytes(q->out_max_slot_size, b));
 	printf("          SQ %u to %u entries, completion ring %s to %s\n",
 	       q->out_min_sq_entries, q->out_max_sq_entries,
 	       format_bytes(q->out_min_cq_bytes, a),
@@ -168,6 +171,7 @@ static void json_module(struct json *j, const struct krmsg_query *q)
 	json_u64(j, "max_message", q->out_max_message);
 	json_u64(j, "eager_limit", q->out_eager_limit);
 	json_u64(j, "slot_size", q->out_slot_size);
+	json_u64(j, "max_slot_size", q->out_max_slot_size);
 	json_u64(j, "max_pieces", q->out_max_pieces);
 	json_u64(j, "private_max", q->out_private_max);
 	json_u64(j, "min_sq_entries", q->out_min_sq_entries);

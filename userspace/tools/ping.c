@@ -16,6 +16,8 @@ static const char ping_help[] =
 "      --mode M        spin (default): fastest, uses a CPU; sleep: uses none\n"
 "      --verify        check every byte of every message\n"
 "      --zero-copy     send small messages without copying, too\n"
+"      --slot N        bytes of a receive slot, on both sides (see krmsg info);\n"
+"                      messages of up to three quarters are copied\n"
 "      --svg FILE      draw the histogram into FILE\n"
 "      --json          print JSON\n"
 "      --wait S        keep trying to connect for S seconds\n"
@@ -48,6 +50,8 @@ static const char perf_help[] =
 "      --mode M        spin (default) or sleep\n"
 "      --verify        check every byte of every message\n"
 "      --zero-copy     send small messages without copying, too\n"
+"      --slot N        bytes of a receive slot, on both sides (see krmsg info);\n"
+"                      messages of up to three quarters are copied\n"
 "      --svg FILE      lat: draw the histogram into FILE\n"
 "      --json          print JSON\n"
 "      --wait S        keep trying to connect for S seconds\n"
@@ -64,7 +68,7 @@ static const char perf_help[] =
 
 enum {
 	OPT_MODE = 256, OPT_VERIFY, OPT_SVG, OPT_JSON, OPT_WAIT, OPT_CPU,
-	OPT_ONCE, OPT_PORT_FILE, OPT_TEST, OPT_ZEROCOPY,
+	OPT_ONCE, OPT_PORT_FILE, OPT_TEST, OPT_ZEROCOPY, OPT_SLOT,
 };
 
 static const struct option options[] = {
@@ -78,6 +82,7 @@ static const struct option options[] = {
 	{ "mode", required_argument, NULL, OPT_MODE },
 	{ "verify", no_argument, NULL, OPT_VERIFY },
 	{ "zero-copy", no_argument, NULL, OPT_ZEROCOPY },
+	{ "slot", required_argument, NULL, OPT_SLOT },
 	{ "svg", required_argument, NULL, OPT_SVG },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "wait", required_argument, NULL, OPT_WAIT },
@@ -139,6 +144,9 @@ static int number_option(struct test *t, int c)
 		break;
 	case 't':
 		rc = parse_seconds(optarg, &t->seconds);
+		break;
+	case OPT_SLOT:
+		rc = parse_size(optarg, 4096, 1 << 20, &t->slot);
 		break;
 	case OPT_WAIT:
 		rc = parse_seconds(optarg, &t->wait_s);

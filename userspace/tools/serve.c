@@ -152,6 +152,8 @@ static int one_client(struct listener *l, const struct krmsg_connreq *req)
 		return fail("a client with a test that is not known was refused");
 	}
 	v.kind = t.kind;
+	/* frames are as large as the smaller side's slots */
+	o.config.slot_size = (uint32_t)t.slot;
 	v.r.size = (uint32_t)t.size;
 	v.r.verify = t.verify;
 	v.r.send_flags = t.zerocopy ? KRMSG_SQE_ZEROCOPY : 0;

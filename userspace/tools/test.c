@@ -17,6 +17,7 @@ void test_encode(const struct test *t, struct test_wire *w)
 	w->size = htole32((uint32_t)t->size);
 	w->batch = htole32((uint32_t)t->batch);
 	w->depth = htole32((uint32_t)t->depth);
+	w->slot = htole32((uint32_t)t->slot);
 }
 
 /* The client is not trusted: everything has its range. */
@@ -26,7 +27,7 @@ int test_decode(const struct test_wire *w, size_t len, struct test *t)
 
 	memset(t, 0, sizeof(*t));
 	if (len != sizeof(*w) || le32toh(w->magic) != TEST_MAGIC ||
-	    w->version != TEST_VERSION || w->reserved)
+	    w->version != TEST_VERSION)
 		return -EPROTO;
 	flags = le16toh(w->flags);
 	t->kind = w->kind;
@@ -36,6 +37,7 @@ int test_decode(const struct test_wire *w, size_t len, struct test *t)
 	t->size = le32toh(w->size);
 	t->batch = le32toh(w->batch);
 	t->depth = le32toh(w->depth);
+	t->slot = le32toh(w->slot);
 	if (t->kind < TEST_LAT || t->kind > TEST_BW ||
 	    flags & ~(TEST_SPIN | TEST_VERIFY | TEST_ZEROCOPY) || t->size > TEST_SIZE_MAX ||
 	    t->depth < 1 || t->depth > 4096)
@@ -165,7 +167,10 @@ static const char *refusal(uint32_t code)
 /* The client's side: connect, with the test in the private data. */
 int run_dial(struct run *r, const struct test *t)
 {
-	struct session_options o = { .wait_s = t->wait_s };
+	struct session_options o = {
+		.wait_s = t->wait_s,
+		.config.slot_size = (uint32_t)t->slot,
+	};
 	struct test_wire wire;
 	int rc;
 

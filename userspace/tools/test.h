@@ -12,7 +12,7 @@ struct test {
 	const char *address;
 	enum test_kind kind;
 	bool spin, verify, json, zerocopy;
-	uint64_t size, batch, depth, count;
+	uint64_t size, batch, depth, count, slot;
 	double seconds;		/* 0: count decides */
 	double wait_s;
 	const char *svg;
@@ -26,7 +26,7 @@ struct test_wire {
 	uint32_t magic;
 	uint8_t version, kind;
 	uint16_t flags;
-	uint32_t size, batch, depth, reserved;
+	uint32_t size, batch, depth, slot;
 };
 
 #define TEST_MAGIC	0x74736d6bU	/* "kmst" */
