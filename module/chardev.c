@@ -105,8 +105,10 @@ static void krmsg_show_rings(struct seq_file *m, struct krmsg_ctx *ctx)
 	struct krmsg_sq sq;
 	struct krmsg_cq cq;
 	const char *state;
+	struct krmsg_counters unused = {};
 	u32 sq_tail = 0;
 	u32 nr_reqs;
+	pid_t pid;
 
 	spin_lock_bh(&ctx->lock);
 	krmsg_take_all_acks(ctx);
@@ -114,6 +116,7 @@ static void krmsg_show_rings(struct seq_file *m, struct krmsg_ctx *ctx)
 	sq = ctx->sq;
 	cq = ctx->cq;
 	nr_reqs = ctx->nr_reqs;
+	pid = krmsg_sqpoll_counters(ctx, &unused);
 	if (ctx->ready)
 		sq_tail = READ_ONCE(ctx->ring.hdr->sq_tail);
 	spin_unlock_bh(&ctx->lock);
@@ -122,6 +125,7 @@ static void krmsg_show_rings(struct seq_file *m, struct krmsg_ctx *ctx)
 	krmsg_show(m, "sq-entries", sq.entries);
 	krmsg_show(m, "sq-head", sq.head);
 	krmsg_show(m, "sq-tail", sq_tail);
+	krmsg_show(m, "sq-thread", pid);
 	krmsg_show(m, "cq-units", cq.units);
 	krmsg_show(m, "cq-promised", cq.promised);
 	krmsg_show(m, "cq-unread", krmsg_cq_unread(&cq));
@@ -166,6 +170,9 @@ static void krmsg_show_fdinfo(struct seq_file *m, struct file *file)
 	krmsg_show(m, "records", c.out_records);
 	krmsg_show(m, "sleeps", c.out_sleeps);
 	krmsg_show(m, "spins", c.out_spins);
+	krmsg_show(m, "spin-misses", c.out_spin_misses);
+	krmsg_show(m, "sq-sleeps", c.out_sq_sleeps);
+	krmsg_show(m, "sq-ns", c.out_sq_ns);
 }
 
 const struct file_operations krmsg_fops = {

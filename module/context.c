@@ -44,6 +44,7 @@ static void krmsg_ctx_end_work(struct work_struct *work)
 {
 	struct krmsg_ctx *ctx = container_of(work, struct krmsg_ctx, end_work);
 
+	krmsg_sqpoll_stop(ctx);
 	krmsg_ctx_close_all(ctx);
 	krmsg_region_release_all(ctx);
 	complete_all(&ctx->ended);
@@ -57,6 +58,8 @@ static void krmsg_ctx_add_past(struct krmsg_ctx *ctx)
 	krmsg_past.out_submitted += ctx->submitted;
 	krmsg_past.out_sleeps += atomic64_read(&ctx->sleeps);
 	krmsg_past.out_spins += ctx->spins;
+	krmsg_past.out_spin_misses += ctx->spin_misses;
+	krmsg_sqpoll_counters(ctx, &krmsg_past);
 }
 
 static void krmsg_ctx_free_work(struct work_struct *work)
@@ -77,6 +80,7 @@ static void krmsg_ctx_free_work(struct work_struct *work)
 	WRITE_ONCE(krmsg_nr_ctxs, krmsg_nr_ctxs - 1);
 	mutex_unlock(&krmsg_ctxs_mutex);
 
+	krmsg_sqpoll_free(ctx);
 	kfree(ctx);
 	wake_up_all(&krmsg_ctxs_gone);
 }
@@ -149,6 +153,7 @@ struct krmsg_ctx *krmsg_ctx_create(void)
 	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 	ctx->pid = task_tgid_nr(current);
+	ctx->max_spin_ns = KRMSG_MAX_SPIN_NS;
 	krmsg_ctx_verbs_init(ctx);
 
 	mutex_lock(&krmsg_ctxs_mutex);
@@ -284,7 +289,9 @@ static int krmsg_setup_check(struct krmsg_ctx *ctx, u32 *sq_entries,
 
 /* Make the rings visible to the data path. */
 static int krmsg_setup_publish(struct krmsg_ctx *ctx,
-			       struct krmsg_cq_note *notes)
+			       const struct krmsg_setup *arg,
+			       struct krmsg_cq_note *notes,
+			       struct krmsg_sqpoll *sqpoll)
 {
 	const struct krmsg_ringmem *ring = &ctx->ring;
 	int err = 0;
@@ -296,6 +303,11 @@ static int krmsg_setup_publish(struct krmsg_ctx *ctx,
 		ctx->sq.head = 0;
 		ctx->sq.entries = ring->sq_entries;
 		krmsg_cq_init(&ctx->cq, ring->cq_bytes / KRMSG_UNIT, notes);
+		if (arg->max_spin_us)
+			ctx->max_spin_ns = (u64)arg->max_spin_us * NSEC_PER_USEC;
+		ctx->has_vector = arg->flags & KRMSG_SETUP_VECTOR;
+		ctx->comp_vector = arg->comp_vector;
+		krmsg_sqpoll_start(ctx, sqpoll);
 		/* Pairs with mmap(), poll() and the dispatcher. */
 		smp_store_release(&ctx->ready, true);
 	}
@@ -303,10 +315,13 @@ static int krmsg_setup_publish(struct krmsg_ctx *ctx,
 	return err;
 }
 
-static int krmsg_setup_locked(struct krmsg_ctx *ctx, u32 sq_entries,
+static int krmsg_setup_locked(struct krmsg_ctx *ctx,
+			      const struct krmsg_setup *arg, u32 sq_entries,
 			      u32 cq_bytes, u32 reqs)
 {
+	struct krmsg_sqpoll *sqpoll;
 	struct krmsg_cq_note *notes;
+	u32 seq = READ_ONCE(ctx->err_seq);
 	int err;
 
 	if (ctx->ready)
@@ -325,11 +340,18 @@ static int krmsg_setup_locked(struct krmsg_ctx *ctx, u32 sq_entries,
 		err = -ENOMEM;
 		goto err_reqs;
 	}
-	err = krmsg_setup_publish(ctx, notes);
-	if (err)
+	sqpoll = krmsg_sqpoll_create(ctx, arg);
+	if (IS_ERR(sqpoll)) {
+		err = PTR_ERR(sqpoll);
 		goto err_notes;
+	}
+	err = krmsg_setup_publish(ctx, arg, notes, sqpoll);
+	if (err)
+		goto err_sqpoll;
 	return 0;
 
+err_sqpoll:
+	krmsg_sqpoll_drop(sqpoll);
 err_notes:
 	kvfree(notes);
 err_reqs:
@@ -337,6 +359,8 @@ err_reqs:
 err_ring:
 	krmsg_ringmem_free(&ctx->ring);
 err_text:
+	if (READ_ONCE(ctx->err_seq) != seq)
+		return err;
 	return krmsg_fail(ctx, err, KRMSG_STAGE_MEMORY, 0, 0, "SETUP: %s",
 			  err == -ENOMEM ? "kernel memory is short" :
 			  err == -ESHUTDOWN ? "the context has ended" :
@@ -350,7 +374,8 @@ err_text:
  *
  * May sleep. Takes ctx->mutex and ctx->lock.
  *
- * Return: 0, or -EINVAL, -EBUSY when done before, -ENOMEM, -EINTR, -ESHUTDOWN.
+ * Return: 0, or -EINVAL, -EBUSY when done before, -ENOMEM, -EINTR, -ESHUTDOWN;
+ * -EPERM, -EOPNOTSUPP or -EBUSY for a submission thread that cannot be had.
  */
 int krmsg_ctx_setup(struct krmsg_ctx *ctx, struct krmsg_setup *arg)
 {
@@ -359,12 +384,13 @@ int krmsg_ctx_setup(struct krmsg_ctx *ctx, struct krmsg_setup *arg)
 	u32 reqs = arg->max_requests;
 	int err;
 
-	err = krmsg_setup_check(ctx, &sq_entries, &cq_bytes, &reqs);
+	err = krmsg_setup_check(ctx, &sq_entries, &cq_bytes, &reqs) ?:
+	      krmsg_sqpoll_check(ctx, arg);
 	if (err)
 		return err;
 	if (mutex_lock_killable(&ctx->mutex))
 		return -EINTR;
-	err = krmsg_setup_locked(ctx, sq_entries, cq_bytes, reqs);
+	err = krmsg_setup_locked(ctx, arg, sq_entries, cq_bytes, reqs);
 	mutex_unlock(&ctx->mutex);
 	if (err)
 		return err;
@@ -470,6 +496,8 @@ void krmsg_ctx_counters(struct krmsg_ctx *ctx, struct krmsg_counters *out)
 	out->out_submitted += ctx->submitted;
 	out->out_sleeps += atomic64_read(&ctx->sleeps);
 	out->out_spins += ctx->spins;
+	out->out_spin_misses += READ_ONCE(ctx->spin_misses);
+	krmsg_sqpoll_counters(ctx, out);
 	out->out_endpoints += ctx->nr_eps;
 	out->out_requests += ctx->reqs_busy;
 	spin_unlock_bh(&ctx->lock);

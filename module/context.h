@@ -40,6 +40,7 @@ struct krmsg_dev;
 struct krmsg_ep;
 struct krmsg_listener;
 struct krmsg_req;
+struct krmsg_sqpoll;
 
 enum krmsg_obj_type {
 	KRMSG_OBJ_REGION = 1,
@@ -168,6 +169,13 @@ struct krmsg_region {
  * @submitted: SQ entries taken
  * @sleeps: times ENTER went to sleep; no lock
  * @spins: times ENTER found its records while spinning
+ * @spin_misses: times it did not; belongs to the thread that spins
+ * @max_spin_ns: ENTER spins no longer; set by SETUP before @ready, as the next
+ *	three
+ * @has_vector: @comp_vector counts
+ * @comp_vector: completion vector of device CQs
+ * @sqpoll: the submission thread, or NULL
+ * @adapt: how many of the latest waits were short; no lock, a hint
  *
  * @waitq: poll() and ENTER
  * @spinning: bit 0: a thread spins in ENTER
@@ -234,6 +242,12 @@ struct krmsg_ctx {
 	u64 submitted;
 	atomic64_t sleeps;
 	u64 spins;
+	u64 spin_misses;
+	u64 max_spin_ns;
+	bool has_vector;
+	u32 comp_vector;
+	struct krmsg_sqpoll *sqpoll;
+	u32 adapt;
 
 	wait_queue_head_t waitq ____cacheline_aligned_in_smp;
 	unsigned long spinning;
@@ -293,6 +307,7 @@ extern bool krmsg_inject_allowed;
 extern unsigned int krmsg_first_sequence;
 extern unsigned int krmsg_remember_ms;
 extern unsigned int krmsg_slot_size;
+extern int krmsg_sqpoll_max;
 
 #define KRMSG_REMEMBER_MS	120000
 #define KRMSG_REMEMBER_MAX_MS	600000
@@ -307,6 +322,18 @@ int krmsg_ringmem_map(struct krmsg_ringmem *r, struct vm_area_struct *vma);
 int krmsg_region_register(struct krmsg_ctx *ctx, struct krmsg_register *arg);
 int krmsg_region_release(struct krmsg_ctx *ctx, u32 id, u32 flags);
 void krmsg_region_release_all(struct krmsg_ctx *ctx);
+
+/* sqpoll.c: the submission thread */
+u32 krmsg_sqpoll_limit(void);
+int krmsg_sqpoll_check(struct krmsg_ctx *ctx, const struct krmsg_setup *arg);
+struct krmsg_sqpoll *krmsg_sqpoll_create(struct krmsg_ctx *ctx,
+					 const struct krmsg_setup *arg);
+void krmsg_sqpoll_start(struct krmsg_ctx *ctx, struct krmsg_sqpoll *s);
+void krmsg_sqpoll_drop(struct krmsg_sqpoll *s);
+void krmsg_sqpoll_stop(struct krmsg_ctx *ctx);
+void krmsg_sqpoll_free(struct krmsg_ctx *ctx);
+void krmsg_sqpoll_wake(struct krmsg_ctx *ctx);
+pid_t krmsg_sqpoll_counters(struct krmsg_ctx *ctx, struct krmsg_counters *out);
 
 /* ack.c: before one looks at what is in flight; ctx->lock */
 void krmsg_take_all_acks(struct krmsg_ctx *ctx);
@@ -374,6 +401,8 @@ static inline bool krmsg_slot_size_valid(u32 size)
 {
 	return size && size <= KRMSG_MAX_SLOT_SIZE && size % KRMSG_SLOT_SIZE == 0;
 }
+#define KRMSG_DEF_SQ_IDLE_US	10000U
+#define KRMSG_MAX_SQ_IDLE_US	(10U * USEC_PER_SEC)
 
 /* ends and frees contexts: its work waits for that of the endpoints */
 extern struct workqueue_struct *krmsg_end_wq;

@@ -176,7 +176,8 @@ static struct krmsg_devcq *devcq_create(struct krmsg_ctx *ctx,
 {
 	struct ib_cq_init_attr attr = {
 		.cqe = min(max_t(u32, cqes, DEVCQ_MIN), dev->max_cqe),
-		.comp_vector = raw_smp_processor_id() %
+		.comp_vector = (ctx->has_vector ? ctx->comp_vector :
+						  raw_smp_processor_id()) %
 			       max(dev->ib->num_comp_vectors, 1),
 	};
 	struct krmsg_devcq *cq;
@@ -191,6 +192,7 @@ static struct krmsg_devcq *devcq_create(struct krmsg_ctx *ctx,
 	cq->ctx = ctx;
 	cq->dev = dev;
 	cq->size = attr.cqe;
+	cq->vector = attr.comp_vector;
 	irq_poll_init(&cq->iop, KRMSG_WC_BATCH * 4, devcq_irq_poll);
 	cq->cq = ib_create_cq(dev->ib, devcq_handler, devcq_event, cq, &attr);
 	if (IS_ERR(cq->cq)) {

@@ -273,6 +273,7 @@ static void fill_info(const struct krmsg_dev *dev, struct krmsg_device_info *arg
 	arg->out_max_cqe = dev->max_cqe;
 	arg->out_max_qp_rd_atom = dev->max_rd_atom;
 	arg->out_max_mr_pages = dev->max_mr_pages;
+	arg->out_comp_vectors = ib->num_comp_vectors;
 	arg->out_usable = !why;
 	strscpy(arg->out_name, dev_name(&ib->dev), sizeof(arg->out_name));
 	strscpy(arg->out_why, why ?: "", sizeof(arg->out_why));

@@ -16,6 +16,9 @@
 #define QUICK_TIMES	4
 #define SPIN_LOOKS	64	/* after which a spinner looks at the clock */
 #define SPIN_ALL	1024	/* and at all else, a multiple of the above */
+#define ADAPT_MAX	3	/* short waits that are remembered */
+#define ADAPT_SPIN	2	/* of these there must be, for ADAPT to spin */
+#define SPECIAL		(KRMSG_ENTER_ADAPT | KRMSG_ENTER_WAKEUP)
 
 static void ack_timer(struct timer_list *t)
 {
@@ -142,6 +145,7 @@ void krmsg_ctx_verbs_init(struct krmsg_ctx *ctx)
 	hrtimer_init(&ctx->credit_timer, CLOCK_MONOTONIC,
 		     HRTIMER_MODE_REL_SOFT);
 	ctx->credit_timer.function = credit_timer;
+	ctx->adapt = ADAPT_MAX;
 }
 
 /**
@@ -175,7 +179,10 @@ struct enter {
 	u32 submitted;
 	u32 records;
 	bool more;	/* krmsg_submit() has not seen the end of the SQ */
+	bool waited;	/* not all records were there at once */
 	int err;
+	u64 adapt_ns;	/* a wait so long is a long one; 0: never mind */
+	u64 start;	/* when it began, for that */
 };
 
 static int submit(struct enter *e)
@@ -278,7 +285,7 @@ static u64 start_clock(struct krmsg_ctx *ctx, u64 ns, const ktime_t *deadline)
 	else
 		ctx->quick = 0;
 	ctx->left_at = now;
-	ns = min_t(u64, ns, KRMSG_MAX_SPIN_NS);
+	ns = min_t(u64, ns, ctx->max_spin_ns);
 	if (deadline) {
 		left = ktime_to_ns(ktime_sub(*deadline, ktime_get()));
 		ns = min_t(u64, ns, max_t(s64, left, 0));
@@ -369,12 +376,14 @@ static bool spin(struct enter *e, u64 ns, const ktime_t *deadline)
 		/* while it only looks, nothing comes in its way */
 		if ((n < max || !(i % SPIN_ALL)) && spin_round(e, !(i % SPIN_ALL)))
 			return true;
+		e->waited = true;
 		max = SPIN_LOOKS - i % SPIN_LOOKS;
 		n = e->more ? 0 : krmsg_devcqs_wait(e->ctx, max);
 		i += n;
 		if (need_resched() && !give_way(e))
 			return false;
 	} while (!spun_enough(e->ctx, i, end));
+	e->ctx->spin_misses++;
 	return false;
 }
 
@@ -395,6 +404,7 @@ static int sleep_for(struct enter *e, ktime_t *deadline)
 	DEFINE_WAIT(wait);
 	int err = 0;
 
+	e->waited = true;
 	for (;;) {
 		prepare_to_wait(&ctx->waitq, &wait, TASK_INTERRUPTIBLE);
 		if (arm_step(e))
@@ -457,6 +467,47 @@ static int check_enter(struct krmsg_ctx *ctx, const struct krmsg_enter *arg)
 	return 0;
 }
 
+/*
+ * What only some callers ask for. With a submission thread entries are its own:
+ * it is woken when it has to be, and nothing is submitted here.
+ */
+static noinline int begin_special(struct enter *e, struct krmsg_enter *arg)
+{
+	struct krmsg_ctx *ctx = e->ctx;
+	u32 flags = arg->flags;
+
+	if (ctx->sqpoll) {
+		if (e->to_submit || (flags & KRMSG_ENTER_WAKEUP))
+			krmsg_sqpoll_wake(ctx);
+		e->to_submit = 0;
+	} else if (flags & KRMSG_ENTER_WAKEUP) {
+		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT, flags, 0,
+				  "KRMSG_ENTER_WAKEUP is set, and the context has no submission thread");
+	}
+	if (!(flags & KRMSG_ENTER_ADAPT))
+		return 0;
+	if (!(flags & KRMSG_ENTER_SPIN))
+		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT, flags, 0,
+				  "KRMSG_ENTER_ADAPT is set without KRMSG_ENTER_SPIN");
+	e->adapt_ns = min_t(u64, arg->spin_ns, ctx->max_spin_ns);
+	e->start = local_clock();
+	if (READ_ONCE(ctx->adapt) < ADAPT_SPIN)
+		arg->spin_ns = 0;
+	return 0;
+}
+
+/* Remember how long the wait was; threads that do so at once do no harm. */
+static noinline void note_wait(struct enter *e)
+{
+	u32 adapt = READ_ONCE(e->ctx->adapt);
+	bool in_time = local_clock() - e->start <= e->adapt_ns;
+
+	if (in_time && e->records >= e->min && adapt < ADAPT_MAX)
+		WRITE_ONCE(e->ctx->adapt, adapt + 1);
+	else if (!in_time && adapt)
+		WRITE_ONCE(e->ctx->adapt, adapt - 1);
+}
+
 /**
  * krmsg_enter() - KRMSG_IOC_ENTER
  * @ctx: the context, ready
@@ -475,7 +526,14 @@ int krmsg_enter(struct krmsg_ctx *ctx, struct krmsg_enter *arg)
 
 	if (err)
 		return err;
+	if (unlikely(ctx->sqpoll || (arg->flags & SPECIAL))) {
+		err = begin_special(&e, arg);
+		if (err)
+			return err;
+	}
 	err = run(&e, arg);
+	if (unlikely(e.adapt_ns) && e.waited)
+		note_wait(&e);
 	arg->out_submitted = e.submitted;
 	arg->out_records = e.records;
 	if (e.err)

@@ -104,6 +104,7 @@ static void fill_lanes(struct krmsg_ep *ep, struct krmsg_endpoint_info *arg)
 
 	arg->out_peer = ep->dst;
 	arg->out_local = ep->src;
+	arg->out_comp_vector = -1;
 	if (ep->torn)
 		return;
 	if (ep->msg.id) {
@@ -117,6 +118,8 @@ static void fill_lanes(struct krmsg_ep *ep, struct krmsg_endpoint_info *arg)
 		return;
 	strscpy(arg->out_device, dev_name(&ep->dev->ib->dev),
 		sizeof(arg->out_device));
+	if (ep->msg.devcq)
+		arg->out_comp_vector = ep->msg.devcq->vector;
 	if (ep->msg.qp) {
 		union ib_gid gid;
 

@@ -318,15 +318,23 @@ static int krmsg_do_endpoint(struct krmsg_call *call)
 	return krmsg_endpoint_info(call->ctx, &call->arg.endpoint);
 }
 
-/* All structs are as in the first release: min_size is their size. */
-#define KRMSG_IOCTL(_nr, _struct, _do, ...)				\
+#define KRMSG_IOCTL_MIN(_nr, _struct, _min, _do, ...)			\
 	[_IOC_NR(KRMSG_IOC_##_nr)] = {					\
 		.name = #_nr,						\
 		.size = sizeof(struct _struct),				\
-		.min_size = sizeof(struct _struct),			\
+		.min_size = _min,					\
 		.handler = _do,						\
 		__VA_ARGS__						\
 	}
+
+/* A struct that is as in the first release. */
+#define KRMSG_IOCTL(_nr, _struct, _do, ...)				\
+	KRMSG_IOCTL_MIN(_nr, _struct, sizeof(struct _struct), _do, __VA_ARGS__)
+
+/* One that has grown since; it ended in _last. */
+#define KRMSG_GROWN(_nr, _struct, _last, _do, ...)			\
+	KRMSG_IOCTL_MIN(_nr, _struct, offsetofend(struct _struct, _last), _do, \
+			__VA_ARGS__)
 
 #define KRMSG_OUT(_struct, _first, _last)				\
 	.out = offsetof(struct _struct, _first),			\
@@ -340,23 +348,25 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 	KRMSG_IOCTL(QUERY, krmsg_query, krmsg_do_query,
 		    KRMSG_OUT(krmsg_query, out_abi, out_sizes),
 		    .need = KRMSG_FOREIGN | KRMSG_WHEN_DEAD),
-	KRMSG_IOCTL(SETUP, krmsg_setup, krmsg_do_setup,
+	KRMSG_GROWN(SETUP, krmsg_setup, out_mmap_bytes, krmsg_do_setup,
 		    KRMSG_ZERO(krmsg_setup, reserved),
 		    KRMSG_OUT(krmsg_setup, out_sq_entries, out_mmap_bytes),
+		    .flags = KRMSG_SETUP_SQPOLL | KRMSG_SETUP_SQ_CPU |
+			     KRMSG_SETUP_VECTOR,
 		    .need = KRMSG_PROBE),
 	KRMSG_IOCTL(ENTER, krmsg_enter, krmsg_do_enter,
 		    KRMSG_OUT(krmsg_enter, out_submitted, out_records),
-		    .flags = KRMSG_ENTER_DEADLINE | KRMSG_ENTER_SPIN,
+		    .flags = KRMSG_ENTER_DEADLINE | KRMSG_ENTER_SPIN |
+			     KRMSG_ENTER_ADAPT | KRMSG_ENTER_WAKEUP,
 		    .need = KRMSG_RINGS),
 	KRMSG_IOCTL(LAST_ERROR, krmsg_last_error, krmsg_do_last_error,
 		    KRMSG_OUT(krmsg_last_error, out_errno, out_allowed),
 		    .need = KRMSG_WHEN_DEAD),
-	KRMSG_IOCTL(COUNTERS, krmsg_counters, krmsg_do_counters,
+	KRMSG_GROWN(COUNTERS, krmsg_counters, out_heartbeats, krmsg_do_counters,
 		    KRMSG_ZERO(krmsg_counters, reserved),
-		    KRMSG_OUT(krmsg_counters, out_tx_messages, out_heartbeats),
+		    KRMSG_OUT(krmsg_counters, out_tx_messages, out_sq_ns),
 		    .need = KRMSG_WHEN_DEAD),
 	KRMSG_IOCTL(DEVICE, krmsg_device_info, krmsg_do_device,
-		    KRMSG_ZERO(krmsg_device_info, reserved),
 		    KRMSG_OUT(krmsg_device_info, out_ports, out_why)),
 	KRMSG_IOCTL(END, krmsg_end, krmsg_do_end,
 		    .need = KRMSG_WHEN_DEAD),
@@ -390,8 +400,9 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 	KRMSG_IOCTL(CLOSE, krmsg_close, krmsg_do_close,
 		    KRMSG_ZERO(krmsg_close, reserved),
 		    .flags = KRMSG_CLOSE_SEND | KRMSG_CLOSE_ABORT),
-	KRMSG_IOCTL(ENDPOINT, krmsg_endpoint_info, krmsg_do_endpoint,
-		    KRMSG_OUT(krmsg_endpoint_info, out_state, out_device)),
+	KRMSG_GROWN(ENDPOINT, krmsg_endpoint_info, out_device,
+		    krmsg_do_endpoint,
+		    KRMSG_OUT(krmsg_endpoint_info, out_state, out_reserved)),
 };
 
 /**

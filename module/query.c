@@ -20,7 +20,8 @@ void krmsg_query(struct krmsg_query *q)
 	q->out_sqe_size = sizeof(struct krmsg_sqe);
 	q->out_features = KRMSG_FEAT_MESSAGES | KRMSG_FEAT_PULL |
 			  KRMSG_FEAT_ANNOUNCE | KRMSG_FEAT_POOL |
-			  KRMSG_FEAT_CANCEL | KRMSG_FEAT_RECOVERY;
+			  KRMSG_FEAT_CANCEL | KRMSG_FEAT_RECOVERY |
+			  KRMSG_FEAT_SQPOLL;
 	q->out_min_sq_entries = KRMSG_MIN_SQ;
 	q->out_max_sq_entries = KRMSG_MAX_SQ;
 	q->out_min_cq_bytes = max_t(u32, KRMSG_MIN_CQ_BYTES, PAGE_SIZE);
@@ -34,6 +35,7 @@ void krmsg_query(struct krmsg_query *q)
 	q->out_max_objects = KRMSG_MAX_OBJS;
 	q->out_window = KRMSG_WINDOW;
 	q->out_max_slot_size = KRMSG_MAX_SLOT_SIZE;
+	q->out_sqpoll_threads = krmsg_sqpoll_limit();
 	for (i = 0; i < ARRAY_SIZE(q->out_sizes); i++)
 		q->out_sizes[i] = krmsg_ioctl_size(i);
 }

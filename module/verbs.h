@@ -116,6 +116,7 @@ struct krmsg_devcq {
 	struct irq_poll iop;
 	u32 size;
 	u32 used;			/* promised to QPs; ctx->mutex */
+	u32 vector;
 	bool armed;			/* ctx->lock, cleared by the handler */
 	struct ib_wc wc[KRMSG_WC_BATCH];	/* ctx->lock */
 };

@@ -115,10 +115,10 @@ static const struct cmd {
 	CMD(ENTER, enter, out_submitted, out_records),
 	CMD(LAST_ERROR, last_error, out_errno, out_allowed,
 	    .prepare = for_last_error),
-	CMD(COUNTERS, counters, out_tx_messages, out_heartbeats),
-	CMD(COUNTERS, counters, out_tx_messages, out_heartbeats,
+	CMD(COUNTERS, counters, out_tx_messages, out_sq_ns),
+	CMD(COUNTERS, counters, out_tx_messages, out_sq_ns,
 	    .prepare = for_counters),
-	CMD(DEVICE, device_info, out_node_guid, out_usable),
+	CMD(DEVICE, device_info, out_node_guid, out_comp_vectors),
 	CMD(DEVICE, device_info, out_name, out_why),
 	CMD(REGISTER, register, out_region, out_pages,
 	    .prepare = for_register),
@@ -128,7 +128,7 @@ static const struct cmd {
 	    .prepare = for_connect),
 	CMD(ACCEPT, accept, out_endpoint, out_endpoint,
 	    .prepare = for_accept),
-	CMD(ENDPOINT, endpoint_info, out_state, out_device,
+	CMD(ENDPOINT, endpoint_info, out_state, out_reserved,
 	    .prepare = for_endpoint),
 };
 
@@ -219,6 +219,7 @@ TEST(what_is_not_used_is_zero)
 	test_ioctl_device(w.c.fd, 0, &dev);
 	text_ends_in_zeros(dev.out_name);
 	text_ends_in_zeros(dev.out_why);
+	EXPECT_EQ(0, info.out_reserved);
 	memset(&l, 0, sizeof(l));
 	l.size = sizeof(l);
 	l.addr = addr4(TEST_IP, 0);

@@ -67,15 +67,20 @@ static const struct fuzz_field config[] = {
 static const struct fuzz_field query[] = { { } };
 
 static const struct fuzz_field setup[] = {
+	F(setup, flags, FLAGS, 7),
 	F(setup, sq_entries, ENTRIES, 1024),
 	F(setup, cq_bytes, ENTRIES, 1 << 20),
 	F(setup, max_requests, NUMBER, 1024),
 	F(setup, reserved, ZERO, 0),
+	F(setup, sq_cpu, NUMBER, 1),
+	F(setup, sq_idle_us, NUMBER, 1000),
+	F(setup, comp_vector, NUMBER, 3),
+	F(setup, max_spin_us, NUMBER, 100),
 	{ }
 };
 
 static const struct fuzz_field enter[] = {
-	F(enter, flags, FLAGS, 3),
+	F(enter, flags, FLAGS, 15),
 	F(enter, to_submit, NUMBER, 64),
 	F(enter, min_records, NUMBER, 3),
 	F(enter, spin_ns, NUMBER, 200000),
@@ -97,7 +102,6 @@ static const struct fuzz_field counters[] = {
 
 static const struct fuzz_field device[] = {
 	F(device_info, index, NUMBER, 2),
-	F(device_info, reserved, ZERO, 0),
 	{ }
 };
 

@@ -307,6 +307,12 @@ void ctx_open(struct ctx *c)
 void ctx_setup(struct ctx *c, u32 sq, u32 cq_bytes, u32 reqs)
 {
 	test_ioctl_setup(c->fd, sq, cq_bytes, reqs, &c->s);
+	ctx_map(c);
+}
+
+/* What SETUP has made, as c->s tells. */
+void ctx_map(struct ctx *c)
+{
 	c->map = mmap(NULL, c->s.out_mmap_bytes, PROT_READ | PROT_WRITE,
 		      MAP_SHARED, c->fd, 0);
 	if (c->map == MAP_FAILED)

@@ -173,6 +173,7 @@ struct ctx {
 
 void ctx_open(struct ctx *c);
 void ctx_setup(struct ctx *c, u32 sq, u32 cq_bytes, u32 reqs);
+void ctx_map(struct ctx *c);
 void ctx_init(struct ctx *c);		/* both, with the defaults */
 void ctx_close(struct ctx *c);
 

@@ -29,11 +29,13 @@
  *  EBADF       target_fd is not an open krmsg device
  *  EACCES      mmap() of the rings with PROT_EXEC
  *  EPERM       the caller is not the process that opened the device; INJECT
- *              without CAP_SYS_ADMIN or without the module parameter
+ *              without CAP_SYS_ADMIN or without the module parameter; SETUP with
+ *              an sq_cpu on which the caller may not run
  *  ENOMEM      kernel memory is short, or RLIMIT_MEMLOCK would be exceeded
  *  ENOSPC      the completion ring has no room left to reserve, or an id table
  *              or a device limit is full
- *  EBUSY       already done once, or still in use
+ *  EBUSY       already done once, or still in use; SETUP: all submission threads
+ *              that the host has processors for are in use
  *  EAGAIN      nothing could be taken now; try again after reaping records
  *  ETIME       the deadline passed
  *  EINTR       a signal came before any work was done
@@ -123,6 +125,7 @@ struct krmsg_addr {
 #define KRMSG_FEAT_POOL		(1ULL << 3)
 #define KRMSG_FEAT_CANCEL	(1ULL << 4)
 #define KRMSG_FEAT_RECOVERY	(1ULL << 5)	/* sessions outlive their QPs */
+#define KRMSG_FEAT_SQPOLL	(1ULL << 8)	/* submission threads, vectors */
 
 /**
  * struct krmsg_query - KRMSG_IOC_QUERY: what this module offers
@@ -144,6 +147,8 @@ struct krmsg_addr {
  * @out_max_objects: objects (regions, endpoints, listeners, pools) per context
  * @out_window: messages of one endpoint that may be unacknowledged
  * @out_max_slot_size: bytes of the largest receive slot
+ * @out_sqpoll_threads: submission threads that there may be at a time, in all
+ *	contexts of the host; 0: there is no processor to spare
  * @out_sizes: sizeof of the ABI's structs, indexed by the low 8 bits of the
  *	ioctl number (SETUP at 1, ...), 0 where there is none
  *
@@ -167,14 +172,20 @@ struct krmsg_query {
 	__u32 out_max_requests;
 	__u32 out_max_objects;
 	__u32 out_window;
-	__u32 out_max_slot_size;
+	__u16 out_max_slot_size;
+	__u16 out_sqpoll_threads;
 	__u16 out_sizes[64];
 };
+
+/* Flags of KRMSG_IOC_SETUP. */
+#define KRMSG_SETUP_SQPOLL	(1U << 0) /* a thread takes SQ entries */
+#define KRMSG_SETUP_SQ_CPU	(1U << 1) /* sq_cpu counts */
+#define KRMSG_SETUP_VECTOR	(1U << 2) /* comp_vector counts */
 
 /**
  * struct krmsg_setup - KRMSG_IOC_SETUP: make the rings, once per context
  * @size: sizeof(struct krmsg_setup)
- * @flags: 0
+ * @flags: KRMSG_SETUP_...
  * @sq_entries: SQ entries, a power of two; 0 takes the default
  * @cq_bytes: bytes of the completion ring, a power of two; 0: the default
  * @max_requests: requests in flight; 0 takes the default
@@ -187,8 +198,24 @@ struct krmsg_query {
  * @out_cq_offset: offset of the completion ring; it is mapped twice in a row
  * @out_mmap_bytes: length to give to mmap(), at file offset 0, MAP_SHARED,
  *	PROT_READ | PROT_WRITE
+ * @sq_cpu: with KRMSG_SETUP_SQ_CPU: the processor that the submission thread
+ *	runs on, one of those that the caller may run on; else 0
+ * @sq_idle_us: with KRMSG_SETUP_SQPOLL: how long the thread polls without
+ *	anything to do before it sleeps, 1 us to 10 s; 0: 10 ms; else 0
+ * @comp_vector: with KRMSG_SETUP_VECTOR: completion vector of the device CQs,
+ *	modulo what the device has; without, that of the processor on which a
+ *	device CQ is made
+ * @max_spin_us: ENTER spins no longer than this, 1 us to 10 ms; 0: 10 ms
  *
- * EBUSY when done before.
+ * EBUSY when done before. The fields behind out_mmap_bytes may be missing.
+ *
+ * With KRMSG_SETUP_SQPOLL a thread of the kernel does what ENTER would: it takes
+ * entries from the SQ as soon as they are shown, and polls the device, so that
+ * sending and receiving needs no system call. When it has had nothing to do for
+ * sq_idle_us it sets KRMSG_RING_NEED_WAKEUP and sleeps. After a store to sq_tail
+ * the process makes a full memory barrier and looks at the flags; with this one
+ * it calls ENTER with KRMSG_ENTER_WAKEUP. EOPNOTSUPP or EBUSY: there is no
+ * processor to spare for a thread.
  */
 struct krmsg_setup {
 	__u32 size;
@@ -204,12 +231,18 @@ struct krmsg_setup {
 	__u32 out_sq_offset;
 	__u32 out_cq_offset;
 	__u64 out_mmap_bytes;
+	__u32 sq_cpu;
+	__u32 sq_idle_us;
+	__u32 comp_vector;
+	__u32 max_spin_us;
 };
 
 /* Bits of krmsg_ring_hdr.flags, set by the kernel. */
 /* Call ENTER after consuming: a peer waits for the ring space. */
 #define KRMSG_RING_NEED_ENTER	(1U << 0)
 #define KRMSG_RING_ENDED	(1U << 1) /* the context has ended */
+/* The submission thread sleeps: call ENTER with WAKEUP after filling. */
+#define KRMSG_RING_NEED_WAKEUP	(1U << 2)
 
 /**
  * struct krmsg_ring_hdr - indices of both rings, at out_hdr_offset
@@ -443,6 +476,8 @@ struct krmsg_connreq {
 /* Flags of KRMSG_IOC_ENTER. */
 #define KRMSG_ENTER_DEADLINE	(1U << 0) /* deadline_ns counts */
 #define KRMSG_ENTER_SPIN	(1U << 1) /* spin_ns counts */
+#define KRMSG_ENTER_ADAPT	(1U << 2) /* spin only while waits are short */
+#define KRMSG_ENTER_WAKEUP	(1U << 3) /* wake the submission thread */
 
 /**
  * struct krmsg_enter - KRMSG_IOC_ENTER: submit, and wait for records
@@ -450,7 +485,8 @@ struct krmsg_connreq {
  * @flags: KRMSG_ENTER_...
  * @to_submit: SQ entries to take at most
  * @min_records: wait until so many records are unread; 0 does not wait
- * @spin_ns: poll the device so long before sleeping; the module bounds it
+ * @spin_ns: poll the device so long before sleeping; bounded by max_spin_us of
+ *	SETUP
  * @deadline_ns: CLOCK_MONOTONIC time at which to stop waiting; in the past:
  *	poll once
  * @out_submitted: SQ entries taken
@@ -460,6 +496,13 @@ struct krmsg_connreq {
  * to_submit is not 0, none could be taken and there is nothing to wait for;
  * ETIME at the deadline; EINTR on a signal. Entries that were taken beat both
  * errors: then 0 is returned with fewer records.
+ *
+ * ADAPT goes with SPIN: the call spins only when most of the latest waits of
+ * this context have ended within their spin_ns, and else sleeps at once.
+ *
+ * With a submission thread the entries are the thread's: to_submit above 0 only
+ * wakes it, as WAKEUP does, out_submitted is 0 and there is no EAGAIN. WAKEUP
+ * without such a thread is EINVAL.
  */
 struct krmsg_enter {
 	__u32 size;
@@ -534,6 +577,12 @@ struct krmsg_last_error {
  * @out_recovery_ns: time from a break until it was done, in all
  * @out_replayed: messages sent again because of that
  * @out_heartbeats: frames sent only to see whether the peer is there
+ * @out_spin_misses: times ENTER spun in vain
+ * @out_sq_sleeps: times the submission thread went to sleep
+ * @out_sq_ns: processor time of the submission thread
+ *
+ * The fields behind out_heartbeats may be missing; they are counted for the
+ * context only.
  */
 struct krmsg_counters {
 	__u32 size;
@@ -570,6 +619,9 @@ struct krmsg_counters {
 	__u64 out_recovery_ns;
 	__u64 out_replayed;
 	__u64 out_heartbeats;
+	__u64 out_spin_misses;
+	__u64 out_sq_sleeps;
+	__u64 out_sq_ns;
 };
 
 /* Lanes, for KRMSG_IOC_INJECT. */
@@ -623,7 +675,7 @@ struct krmsg_inject {
  * @out_port1_state: state of port 1 (enum ib_port_state)
  * @out_port1_mtu: active MTU of port 1 in bytes
  * @out_usable: 1 when krmsg can use it, else 0 and out_why tells the reason
- * @reserved: 0
+ * @out_comp_vectors: completion vectors
  * @out_name: device name
  * @out_why: reason in words when it is not usable
  */
@@ -642,7 +694,7 @@ struct krmsg_device_info {
 	__u32 out_port1_state;
 	__u32 out_port1_mtu;
 	__u32 out_usable;
-	__u32 reserved;
+	__u32 out_comp_vectors;
 	__u8  out_name[KRMSG_NAME_MAX];
 	__u8  out_why[KRMSG_NAME_MAX];
 };
@@ -917,6 +969,9 @@ struct krmsg_close {
  * @out_unread: ring bytes of messages the process has not consumed
  * @out_gid: local GID in use
  * @out_device: device name
+ * @out_comp_vector: completion vector of the message lane, -1 before there is
+ *	one; may be missing, as all behind it
+ * @out_reserved: 0
  */
 struct krmsg_endpoint_info {
 	__u32 size;
@@ -941,6 +996,8 @@ struct krmsg_endpoint_info {
 	__u32 out_unread;
 	__u8  out_gid[16];
 	__u8  out_device[KRMSG_NAME_MAX];
+	__s32 out_comp_vector;
+	__u32 out_reserved;
 };
 
 #endif /* _UAPI_LINUX_KRMSG_H */

@@ -12,6 +12,10 @@
 #include <unistd.h>
 #include "internal.h"
 
+#define OPEN_FLAGS \
+	(KRMSG_OPEN_NO_RINGS | KRMSG_OPEN_SQPOLL | KRMSG_OPEN_SQ_CPU | \
+	 KRMSG_OPEN_VECTOR | KRMSG_OPEN_ADAPT)
+
 uint64_t krmsg_now(void)
 {
 	struct timespec ts;
@@ -54,13 +58,25 @@ static int open_failed(const char *device, int err)
 	}
 }
 
+static uint32_t setup_flags(uint32_t flags)
+{
+	return (flags & KRMSG_OPEN_SQPOLL ? KRMSG_SETUP_SQPOLL : 0) |
+	       (flags & KRMSG_OPEN_SQ_CPU ? KRMSG_SETUP_SQ_CPU : 0) |
+	       (flags & KRMSG_OPEN_VECTOR ? KRMSG_SETUP_VECTOR : 0);
+}
+
 static int map_rings(struct krmsg *k, const struct krmsg_options *options)
 {
 	struct krmsg_setup setup = {
 		.size = sizeof(setup),
+		.flags = setup_flags(options->flags),
 		.sq_entries = options->sq_entries,
 		.cq_bytes = options->cq_bytes,
 		.max_requests = options->max_requests,
+		.sq_cpu = options->sq_cpu,
+		.sq_idle_us = options->sq_idle_us,
+		.comp_vector = options->comp_vector,
+		.max_spin_us = options->max_spin_us,
 	};
 	unsigned char *map;
 	int rc;
@@ -83,6 +99,11 @@ static int map_rings(struct krmsg *k, const struct krmsg_options *options)
 	k->cq = map + setup.out_cq_offset;
 	k->sq_entries = setup.out_sq_entries;
 	k->cq_mask = setup.out_cq_bytes / KRMSG_UNIT - 1;
+	k->sqpoll = options->flags & KRMSG_OPEN_SQPOLL;
+	k->adapt = options->flags & KRMSG_OPEN_ADAPT;
+	k->short_waits = ADAPT_MAX;
+	k->max_spin_ns = options->max_spin_us ? options->max_spin_us * 1000ULL :
+						MAX_SPIN_NS;
 	return 0;
 }
 
@@ -103,7 +124,7 @@ int krmsg_open(struct krmsg **kp, const struct krmsg_options *options)
 	*kp = NULL;
 	if (!options)
 		options = &none;
-	if (options->flags & ~KRMSG_OPEN_NO_RINGS)
+	if (options->flags & ~OPEN_FLAGS)
 		return krmsg_i_fail(NULL, -EINVAL,
 				    "open: flags 0x%x are not known",
 				    options->flags);

@@ -30,6 +30,10 @@ struct krmsg {
 	uint32_t cq_head;
 	uint32_t cq_shown;
 	uint32_t cq_tail;
+	bool sqpoll;		/* a thread of the kernel takes the entries */
+	bool adapt;
+	unsigned int short_waits;	/* of the latest ones, with both */
+	uint64_t max_spin_ns;
 	const char *text;	/* of the last failure: error, or a fixed one */
 	char error[ERROR_MAX];
 };
@@ -50,6 +54,10 @@ static inline const struct krmsg_rec *rec_at(const struct krmsg *k,
 	return (const struct krmsg_rec *)(k->cq + (size_t)(index & k->cq_mask) *
 					  KRMSG_UNIT);
 }
+
+#define ADAPT_MAX	3		/* short waits that are remembered */
+#define ADAPT_SPIN	2		/* so many of them: it is worth to spin */
+#define MAX_SPIN_NS	10000000ULL	/* the module's own bound */
 
 /* No deadline, in nanoseconds of CLOCK_MONOTONIC. */
 #define NO_DEADLINE	UINT64_MAX

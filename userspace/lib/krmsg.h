@@ -38,6 +38,12 @@ struct krmsg;
 
 /* Only ioctls, no rings: for a look at devices and limits. */
 #define KRMSG_OPEN_NO_RINGS	(1U << 0)
+/* A thread of the kernel submits and polls: no system call for a message. */
+#define KRMSG_OPEN_SQPOLL	(1U << 1)
+#define KRMSG_OPEN_SQ_CPU	(1U << 2)	/* sq_cpu counts */
+#define KRMSG_OPEN_VECTOR	(1U << 3)	/* comp_vector counts */
+/* Calls that wait spin only while most waits end within their spin_ns. */
+#define KRMSG_OPEN_ADAPT	(1U << 4)
 
 /**
  * struct krmsg_options - how a context shall be; 0 takes the default
@@ -46,6 +52,11 @@ struct krmsg;
  * @cq_bytes: bytes of the completion ring, a power of two
  * @max_requests: requests in flight at most
  * @device: device node, NULL for /dev/krmsg
+ * @sq_cpu: with KRMSG_OPEN_SQ_CPU: processor of the submission thread
+ * @sq_idle_us: with KRMSG_OPEN_SQPOLL: microseconds without anything to do after
+ *	which that thread sleeps, at most 10 seconds
+ * @comp_vector: with KRMSG_OPEN_VECTOR: completion vector of the devices
+ * @max_spin_us: longest spin of a call that waits, in microseconds
  * @reserved: 0
  */
 struct krmsg_options {
@@ -54,7 +65,11 @@ struct krmsg_options {
 	uint32_t cq_bytes;
 	uint32_t max_requests;
 	const char *device;
-	uint64_t reserved[4];
+	uint32_t sq_cpu;
+	uint32_t sq_idle_us;
+	uint32_t comp_vector;
+	uint32_t max_spin_us;
+	uint64_t reserved[2];
 };
 
 int krmsg_open(struct krmsg **k, const struct krmsg_options *options);

@@ -5,7 +5,8 @@
  * An index is stored with release order after what it covers has been written
  * (entries) or read (records), and the other side's index is loaded with
  * acquire order before what it covers is looked at. Only giving back ring
- * space needs more: see krmsg_flush().
+ * space needs more, and what a submission thread takes: see krmsg_flush() and
+ * show().
  */
 #include <errno.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "internal.h"
 
 #define ENTER_NS_MAX	((uint64_t)INT64_MAX)
+#define SPIN_LOOKS	64	/* after which a spinner looks at the clock */
 
 uint64_t krmsg_i_deadline(int64_t timeout_ns)
 {
@@ -291,6 +293,121 @@ static int enter_failed(struct krmsg *k, int err)
 }
 
 /*
+ * Show both rings to the submission thread. True when the kernel has to be
+ * called: the thread sleeps, and there is something for it.
+ */
+static bool show(struct krmsg *k, unsigned int *shown)
+{
+	uint32_t flags;
+
+	*shown = k->sq_tail - k->hdr->sq_tail;
+	if (!*shown && k->cq_shown == k->cq_head)
+		return false;
+	store_release(&k->hdr->sq_tail, k->sq_tail);
+	store_release(&k->hdr->cq_head, k->cq_head);
+	k->cq_shown = k->cq_head;
+	/*
+	 * The thread sets the flag, and then reads both indices again. With a
+	 * full barrier between the stores above and the load below, one of both
+	 * sees the other.
+	 */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	flags = __atomic_load_n(&k->hdr->flags, __ATOMIC_RELAXED);
+	if (flags & KRMSG_RING_ENDED)
+		return true;
+	return flags & KRMSG_RING_NEED_WAKEUP &&
+	       (flags & KRMSG_RING_NEED_ENTER ||
+		load_acquire(&k->hdr->sq_head) != k->sq_tail);
+}
+
+/* Records that are unread, as far as anybody wants to know. */
+static unsigned int unread(struct krmsg *k, unsigned int max)
+{
+	uint32_t head = k->cq_head;
+	unsigned int n;
+
+	k->cq_tail = load_acquire(&k->hdr->cq_tail);
+	for (n = 0; head != k->cq_tail && n < max; n++)
+		head += rec_at(k, head)->units;
+	return n;
+}
+
+/* Look at the ring alone until the records are there, or the time is up. */
+static bool spin(struct krmsg *k, unsigned int min_records, uint64_t end)
+{
+	unsigned int i;
+
+	for (i = 1; unread(k, min_records) < min_records; i++) {
+		if (i % SPIN_LOOKS == 0 &&
+		    (krmsg_now() >= end ||
+		     load_acquire(&k->hdr->flags) & KRMSG_RING_ENDED))
+			return false;
+	}
+	return true;
+}
+
+/* With ADAPT: spin only while most waits are short. */
+static bool spin_now(struct krmsg *k, unsigned int min_records,
+		     uint64_t deadline_ns, uint64_t spin_ns)
+{
+	uint64_t end;
+
+	if (!spin_ns || (k->adapt && k->short_waits < ADAPT_SPIN))
+		return false;
+	if (spin_ns > k->max_spin_ns)
+		spin_ns = k->max_spin_ns;
+	end = krmsg_now() + spin_ns;
+	return spin(k, min_records, end < deadline_ns ? end : deadline_ns);
+}
+
+static void note_wait(struct krmsg *k, bool in_time)
+{
+	if (in_time && k->short_waits < ADAPT_MAX)
+		k->short_waits++;
+	else if (!in_time && k->short_waits)
+		k->short_waits--;
+}
+
+/*
+ * krmsg_i_enter() with a submission thread: the kernel is only called when the
+ * thread sleeps, or we have to.
+ */
+static int enter_sqpoll(struct krmsg *k, unsigned int min_records,
+			uint64_t deadline_ns, uint64_t spin_ns,
+			unsigned int *taken)
+{
+	struct krmsg_enter e = { .size = sizeof(e) };
+	uint64_t start = 0;
+	unsigned int shown;
+	int rc;
+
+	if (show(k, &shown))
+		e.flags = KRMSG_ENTER_WAKEUP;
+	if (taken)
+		*taken = shown;
+	if (!e.flags && unread(k, min_records) >= min_records)
+		return (int)min_records;
+	if (k->adapt && spin_ns && min_records)
+		start = krmsg_now();
+	if (!e.flags && spin_now(k, min_records, deadline_ns, spin_ns)) {
+		note_wait(k, true);
+		return (int)min_records;
+	}
+	e.min_records = min_records;
+	if (deadline_ns != NO_DEADLINE) {
+		e.flags |= KRMSG_ENTER_DEADLINE;
+		e.deadline_ns = deadline_ns;
+	}
+	rc = ioctl(k->fd, KRMSG_IOC_ENTER, &e) < 0 ? -errno : 0;
+	if (start)
+		note_wait(k, krmsg_now() - start <= spin_ns);
+	/* what was shown counts as work that was done */
+	if (rc < 0 && !(shown && (rc == -ETIME || rc == -EINTR)))
+		return enter_failed(k, rc);
+	return rc < 0 ? (int)unread(k, min_records) : (int)e.out_records;
+}
+
+/*
  * Show both rings to the kernel and call it. Returns the number of records
  * that are unread then; *taken gets the number of entries it took.
  */
@@ -301,6 +418,8 @@ int krmsg_i_enter(struct krmsg *k, unsigned int min_records,
 
 	if (!k->hdr)
 		return no_rings(k);
+	if (k->sqpoll)
+		return enter_sqpoll(k, min_records, deadline_ns, spin_ns, taken);
 	store_release(&k->hdr->sq_tail, k->sq_tail);
 	if (k->cq_shown != k->cq_head) {
 		store_release(&k->hdr->cq_head, k->cq_head);
@@ -315,6 +434,8 @@ int krmsg_i_enter(struct krmsg *k, unsigned int min_records,
 	if (spin_ns) {
 		e.flags |= KRMSG_ENTER_SPIN;
 		e.spin_ns = spin_ns;
+		if (k->adapt)
+			e.flags |= KRMSG_ENTER_ADAPT;
 	}
 	if (ioctl(k->fd, KRMSG_IOC_ENTER, &e) < 0)
 		return enter_failed(k, -errno);
@@ -327,9 +448,12 @@ int krmsg_i_enter(struct krmsg *k, unsigned int min_records,
  * krmsg_submit - give the queued requests to the kernel
  * @k: the context
  *
- * What the kernel does not take stays queued for the next call.
+ * What the kernel does not take stays queued for the next call. A submission
+ * thread (KRMSG_OPEN_SQPOLL) takes entries by itself: they are only shown to it,
+ * and the kernel is called when it has to be woken.
  *
- * Return: the number of entries taken; -EAGAIN when none could be taken now.
+ * Return: the number of entries taken, or shown to the thread; -EAGAIN when none
+ * could be taken now.
  */
 int krmsg_submit(struct krmsg *k)
 {
@@ -338,7 +462,7 @@ int krmsg_submit(struct krmsg *k)
 
 	if (!k->hdr)
 		return no_rings(k);
-	if (k->sq_tail == load_acquire(&k->hdr->sq_head))
+	if (!k->sqpoll && k->sq_tail == load_acquire(&k->hdr->sq_head))
 		return 0;
 	rc = krmsg_i_enter(k, 0, NO_DEADLINE, 0, &taken);
 	return rc < 0 ? rc : (int)taken;
@@ -419,6 +543,18 @@ void krmsg_skip(struct krmsg *k, const struct krmsg_rec *rec)
 	k->cq_head += rec->units;
 }
 
+static int wake(struct krmsg *k)
+{
+	struct krmsg_enter e = {
+		.size = sizeof(e),
+		.flags = KRMSG_ENTER_WAKEUP,
+	};
+
+	if (ioctl(k->fd, KRMSG_IOC_ENTER, &e) < 0 && errno != EINTR)
+		return enter_failed(k, -errno);
+	return 0;
+}
+
 /**
  * krmsg_flush - give back the ring space of all skipped records
  * @k: the context
@@ -427,6 +563,7 @@ void krmsg_skip(struct krmsg *k, const struct krmsg_rec *rec)
  */
 int krmsg_flush(struct krmsg *k)
 {
+	uint32_t flags;
 	int rc;
 
 	if (k->cq_shown == k->cq_head)
@@ -439,9 +576,12 @@ int krmsg_flush(struct krmsg *k)
 	 * the other, and no peer waits for space that is free.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!(__atomic_load_n(&k->hdr->flags, __ATOMIC_RELAXED) &
-	      KRMSG_RING_NEED_ENTER))
+	flags = __atomic_load_n(&k->hdr->flags, __ATOMIC_RELAXED);
+	if (!(flags & KRMSG_RING_NEED_ENTER))
 		return 0;
+	if (k->sqpoll)
+		/* it looks by itself, unless it sleeps */
+		return flags & KRMSG_RING_NEED_WAKEUP ? wake(k) : 0;
 	rc = krmsg_i_enter(k, 0, NO_DEADLINE, 0, NULL);
 	/* Full queues and signals are not this caller's business. */
 	return rc < 0 && rc != -EAGAIN && rc != -EINTR ? rc : 0;

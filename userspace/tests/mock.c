@@ -63,6 +63,7 @@ struct ctx {
 	unsigned char *map;
 	struct krmsg_ring_hdr *hdr;
 	uint32_t sq_head, cq_tail;
+	bool sqpoll;		/* its thread always sleeps */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -434,7 +435,15 @@ static int do_enter(struct ctx *c, struct krmsg_enter *e)
 	uint32_t i;
 
 	e->out_submitted = 0;
+	if (c->sqpoll)
+		e->to_submit = e->to_submit || e->flags & KRMSG_ENTER_WAKEUP ?
+			       __atomic_load_n(&c->hdr->sq_tail,
+					       __ATOMIC_ACQUIRE) - c->sq_head : 0;
+	else if (e->flags & KRMSG_ENTER_WAKEUP)
+		return -EINVAL;
 	take(c, e);
+	if (c->sqpoll)
+		e->out_submitted = 0;
 	for (i = 1; i < NR; i++)
 		if (objects[i].kind == ENDPOINT)
 			progress(&objects[i]);
@@ -463,6 +472,7 @@ static int do_setup(struct ctx *c, struct krmsg_setup *s)
 {
 	if (ftruncate(c->fd, CQ_OFFSET + CQ_BYTES))
 		return -errno;
+	c->sqpoll = s->flags & KRMSG_SETUP_SQPOLL;
 	s->out_sq_entries = SQ_ENTRIES;
 	s->out_cq_bytes = CQ_BYTES;
 	s->out_max_requests = SQ_ENTRIES;
@@ -718,6 +728,8 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 	__real_mmap(c->map + CQ_OFFSET + CQ_BYTES, CQ_BYTES, prot,
 		    MAP_SHARED | MAP_FIXED, fd, CQ_OFFSET);
 	c->hdr = (struct krmsg_ring_hdr *)c->map;
+	if (c->sqpoll)
+		c->hdr->flags = KRMSG_RING_NEED_WAKEUP;
 	return map;
 }
 

@@ -25,6 +25,7 @@ static const struct {
 	{ KRMSG_FEAT_POOL, "pool" },
 	{ KRMSG_FEAT_CANCEL, "cancel" },
 	{ KRMSG_FEAT_RECOVERY, "recovery" },
+	{ KRMSG_FEAT_SQPOLL, "sqpoll" },
 };
 
 #define NR_FEATURES	(sizeof(features) / sizeof(features[0]))
@@ -152,6 +153,8 @@ static void print_module(const struct krmsg_query *q)
 	       format_bytes(q->out_max_cq_bytes, b));
 	printf("          %u requests, %u objects, window %u messages\n",
 	       q->out_max_requests, q->out_max_objects, q->out_window);
+	printf("threads   %u for submission at a time\n",
+	       q->out_sqpoll_threads);
 	printf("memory    %s may be pinned (ulimit -l)\n",
 	       memlock() == UINT64_MAX ? "any amount" :
 	       format_bytes((double)memlock(), a));
@@ -181,6 +184,7 @@ static void json_module(struct json *j, const struct krmsg_query *q)
 	json_u64(j, "max_requests", q->out_max_requests);
 	json_u64(j, "max_objects", q->out_max_objects);
 	json_u64(j, "window", q->out_window);
+	json_u64(j, "sqpoll_threads", q->out_sqpoll_threads);
 	json_close(j, '}');
 	if (memlock() != UINT64_MAX)
 		json_u64(j, "memlock", memlock());
@@ -200,8 +204,8 @@ static void print_device(const struct krmsg_device_info *d)
 	printf("\n    MTU %u, %u SGEs (READ %u), %u work requests, %u CQEs\n",
 	       d->out_port1_mtu, d->out_max_sge, d->out_max_read_sge,
 	       d->out_max_qp_wr, d->out_max_cqe);
-	printf("    %u READs at once, %u pages to a key\n",
-	       d->out_max_qp_rd_atom, d->out_max_mr_pages);
+	printf("    %u READs at once, %u pages to a key, %u completion vectors\n",
+	       d->out_max_qp_rd_atom, d->out_max_mr_pages, d->out_comp_vectors);
 	print_gids((const char *)d->out_name, d->out_ports);
 }
 
@@ -224,6 +228,7 @@ static void json_device(struct json *j, const struct krmsg_device_info *d)
 	json_u64(j, "max_cqe", d->out_max_cqe);
 	json_u64(j, "max_qp_rd_atom", d->out_max_qp_rd_atom);
 	json_u64(j, "max_mr_pages", d->out_max_mr_pages);
+	json_u64(j, "comp_vectors", d->out_comp_vectors);
 	json_gids(j, (const char *)d->out_name, d->out_ports);
 	json_close(j, '}');
 }

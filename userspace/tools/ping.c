@@ -22,6 +22,11 @@ static const char ping_help[] =
 "      --json          print JSON\n"
 "      --wait S        keep trying to connect for S seconds\n"
 "      --cpu N         run on processor N\n"
+"      --sqpoll[=CPU]  let a thread of the kernel submit and poll (on CPU):\n"
+"                      no system call for a message\n"
+"      --sqpoll-idle U microseconds without work after which it sleeps (10000)\n"
+"      --vector N      completion vector of the device\n"
+"      --adapt         spin only while most waits are short\n"
 "  -l, --listen        be the server, for one client after another\n"
 "      --once          end after one client\n"
 "      --port-file F   write the port to F once it listens\n"
@@ -56,6 +61,11 @@ static const char perf_help[] =
 "      --json          print JSON\n"
 "      --wait S        keep trying to connect for S seconds\n"
 "      --cpu N         run on processor N\n"
+"      --sqpoll[=CPU]  let a thread of the kernel submit and poll (on CPU):\n"
+"                      no system call for a message\n"
+"      --sqpoll-idle U microseconds without work after which it sleeps (10000)\n"
+"      --vector N      completion vector of the device\n"
+"      --adapt         spin only while most waits are short\n"
 "  -l, --listen        be the server, for one client after another\n"
 "      --once          end after one client\n"
 "      --port-file F   write the port to F once it listens\n"
@@ -68,7 +78,8 @@ static const char perf_help[] =
 
 enum {
 	OPT_MODE = 256, OPT_VERIFY, OPT_SVG, OPT_JSON, OPT_WAIT, OPT_CPU,
-	OPT_ONCE, OPT_PORT_FILE, OPT_TEST, OPT_ZEROCOPY, OPT_SLOT,
+	OPT_ONCE, OPT_PORT_FILE, OPT_TEST, OPT_ZEROCOPY, OPT_SLOT, OPT_SQPOLL,
+	OPT_SQPOLL_IDLE, OPT_VECTOR, OPT_ADAPT,
 };
 
 static const struct option options[] = {
@@ -90,6 +101,10 @@ static const struct option options[] = {
 	{ "once", no_argument, NULL, OPT_ONCE },
 	{ "port-file", required_argument, NULL, OPT_PORT_FILE },
 	{ "test", required_argument, NULL, OPT_TEST },
+	{ "sqpoll", optional_argument, NULL, OPT_SQPOLL },
+	{ "sqpoll-idle", required_argument, NULL, OPT_SQPOLL_IDLE },
+	{ "vector", required_argument, NULL, OPT_VECTOR },
+	{ "adapt", no_argument, NULL, OPT_ADAPT },
 	{ }
 };
 
@@ -126,7 +141,7 @@ static int word_option(struct test *t, int c)
 
 static int number_option(struct test *t, int c)
 {
-	uint64_t v;
+	uint64_t v = 0;
 	int rc;
 
 	switch (c) {
@@ -150,6 +165,23 @@ static int number_option(struct test *t, int c)
 		break;
 	case OPT_WAIT:
 		rc = parse_seconds(optarg, &t->wait_s);
+		break;
+	case OPT_SQPOLL:
+		t->ring.flags |= KRMSG_OPEN_SQPOLL;
+		if (!optarg)
+			return 0;
+		rc = parse_u64(optarg, 0, 65535, &v);
+		t->ring.flags |= KRMSG_OPEN_SQ_CPU;
+		t->ring.sq_cpu = (uint32_t)v;
+		break;
+	case OPT_SQPOLL_IDLE:
+		rc = parse_u64(optarg, 1, 10000000, &v);
+		t->ring.sq_idle_us = (uint32_t)v;
+		break;
+	case OPT_VECTOR:
+		rc = parse_u64(optarg, 0, 65535, &v);
+		t->ring.flags |= KRMSG_OPEN_VECTOR;
+		t->ring.comp_vector = (uint32_t)v;
 		break;
 	default:
 		rc = parse_u64(optarg, 0, 1023, &v);
@@ -183,6 +215,9 @@ static int option(struct test *t, int c, const char *help)
 		break;
 	case OPT_ONCE:
 		t->once = true;
+		break;
+	case OPT_ADAPT:
+		t->ring.flags |= KRMSG_OPEN_ADAPT;
 		break;
 	case OPT_SVG:
 		t->svg = optarg;
@@ -219,6 +254,9 @@ static int check_usage(struct test *t, int argc, char **argv, char *address,
 	port = argv[argc - 1];
 	if (join_address(host, port, address, size) < 0)
 		return usage_error(t->command, "the address is too long");
+	if (t->ring.sq_idle_us && !(t->ring.flags & KRMSG_OPEN_SQPOLL))
+		return usage_error(t->command,
+				   "--sqpoll-idle goes with --sqpoll");
 	if (t->svg && t->kind != TEST_LAT)
 		return usage_error(t->command, "--svg is for latency tests");
 	if (t->kind == TEST_LAT && t->batch > 1)

@@ -7,6 +7,14 @@ static const char *name(enum test_kind kind)
 	return kind == TEST_LAT ? "lat" : kind == TEST_RATE ? "rate" : "bw";
 }
 
+static const char *mode(const struct test *t)
+{
+	if (t->ring.flags & KRMSG_OPEN_SQPOLL)
+		return t->spin ? "spinning, submission thread" :
+				 "sleeping, submission thread";
+	return t->spin ? "spinning" : "sleeping";
+}
+
 static const struct {
 	const char *key, *text;
 	double percent;
@@ -30,6 +38,7 @@ static void json_common(struct json *j, const struct test *t,
 	json_u64(j, "batch", t->batch);
 	json_u64(j, "depth", t->kind == TEST_BW ? t->depth : 1);
 	json_string(j, "mode", t->spin ? "spin" : "sleep");
+	json_bool(j, "sqpoll", t->ring.flags & KRMSG_OPEN_SQPOLL);
 	json_bool(j, "verify", t->verify);
 	json_u64(j, "messages", messages);
 	json_double(j, "seconds", seconds);
@@ -90,7 +99,7 @@ void print_lat(const struct test *t, const struct hist *h, double seconds,
 	}
 	printf("%llu round trips of %s, %s\n\n", (unsigned long long)h->total,
 	       format_bytes((double)t->size, size),
-	       t->spin ? "spinning" : "sleeping");
+	       mode(t));
 	printf("  %-6s %12s %12s\n", "", "half", "round trip");
 	row("min", h->min);
 	for (i = 0; i < NR_PERCENTILES; i++)
@@ -119,7 +128,7 @@ void print_flow(const struct test *t, const struct test_report *report,
 	printf("%llu messages of %s in %.2f s, %s%s\n",
 	       (unsigned long long)report->messages,
 	       format_bytes((double)t->size, a), seconds,
-	       t->spin ? "spinning" : "sleeping",
+	       mode(t),
 	       t->verify ? ", all verified" : "");
 	printf("  rate       %s messages/s\n", format_count(msgs, a));
 	printf("  bandwidth  %s/s\n",

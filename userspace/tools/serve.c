@@ -139,9 +139,10 @@ static int memory(struct server *v, const struct test *t)
 	}
 }
 
-static int one_client(struct listener *l, const struct krmsg_connreq *req)
+static int one_client(struct listener *l, const struct krmsg_connreq *req,
+		      const struct test *own)
 {
-	struct session_options o = { .ring.sq_entries = 512 };
+	struct session_options o = { .ring = own->ring };
 	struct server v = { .over = false };
 	struct test t;
 	int rc;
@@ -151,6 +152,7 @@ static int one_client(struct listener *l, const struct krmsg_connreq *req)
 		krmsg_reject(l->k, req->request, REFUSE_VERSION, NULL, 0);
 		return fail("a client with a test that is not known was refused");
 	}
+	o.ring.sq_entries = 512;
 	v.kind = t.kind;
 	/* frames are as large as the smaller side's slots */
 	o.config.slot_size = (uint32_t)t.slot;
@@ -159,6 +161,8 @@ static int one_client(struct listener *l, const struct krmsg_connreq *req)
 	v.r.send_flags = t.zerocopy ? KRMSG_SQE_ZEROCOPY : 0;
 	v.r.spin_ns = t.spin ? 1000000000ULL : 0;
 	rc = session_open(&v.r.s, &o);
+	if (rc == 0)
+		rc = run_pin(own, true);
 	if (rc == 0)
 		rc = memory(&v, &t);
 	if (rc < 0) {
@@ -182,9 +186,9 @@ int test_serve(const struct test *t)
 	struct listener l;
 	int rc;
 
-	rc = pin_to_cpu(t->cpu);
-	if (rc < 0)
-		return fail("--cpu %d: %s", t->cpu, strerror(-rc));
+	rc = run_pin(t, false);
+	if (rc)
+		return rc;
 	rc = listener_open(&l, t->address, t->port_file);
 	if (rc)
 		return rc;
@@ -192,7 +196,7 @@ int test_serve(const struct test *t)
 		rc = listener_next(&l, &req);
 		if (rc)
 			break;
-		rc = one_client(&l, &req);
+		rc = one_client(&l, &req, t);
 	} while (!t->once);
 	listener_close(&l);
 	return rc;

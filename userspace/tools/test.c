@@ -164,19 +164,34 @@ static const char *refusal(uint32_t code)
 	}
 }
 
+/*
+ * A submission thread may run where we may: so one on a processor of its own is
+ * made before we keep to ours.
+ */
+int run_pin(const struct test *t, bool opened)
+{
+	int rc;
+
+	if (opened != !!(t->ring.flags & KRMSG_OPEN_SQ_CPU))
+		return 0;
+	rc = pin_to_cpu(t->cpu);
+	return rc < 0 ? fail("--cpu %d: %s", t->cpu, strerror(-rc)) : 0;
+}
+
 /* The client's side: connect, with the test in the private data. */
 int run_dial(struct run *r, const struct test *t)
 {
 	struct session_options o = {
 		.wait_s = t->wait_s,
+		.ring = t->ring,
 		.config.slot_size = (uint32_t)t->slot,
 	};
 	struct test_wire wire;
 	int rc;
 
-	rc = pin_to_cpu(t->cpu);
-	if (rc < 0)
-		return fail("--cpu %d: %s", t->cpu, strerror(-rc));
+	rc = run_pin(t, false);
+	if (rc)
+		return rc;
 	test_encode(t, &wire);
 	o.private_data = &wire;
 	o.private_len = sizeof(wire);
@@ -191,6 +206,8 @@ int run_dial(struct run *r, const struct test *t)
 	rc = session_dial(&r->s, t->address, &o);
 	if (rc && r->s.end.reject_code)
 		note("%s", refusal(r->s.end.reject_code));
+	if (!rc)
+		rc = run_pin(t, true);
 	r->pulled = t->size > r->s.eager_limit || (t->zerocopy && t->size);
 	return rc;
 }

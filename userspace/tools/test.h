@@ -19,6 +19,7 @@ struct test {
 	const char *port_file;
 	bool listen, once;
 	int cpu;
+	struct krmsg_options ring;	/* of the context: threads, vectors */
 };
 
 /* In the private data of a connect request; little endian. */
@@ -70,6 +71,7 @@ int run_prep_recv(struct run *r, unsigned int buf);
 int run_post_recvs(struct run *r);
 int run_other(struct run *r, const struct krmsg_rec *rec, const char *what);
 int run_dial(struct run *r, const struct test *t);
+int run_pin(const struct test *t, bool opened);
 int run_end(struct run *r);
 
 /* lat.c, flow.c, serve.c: return an exit status. */
