@@ -316,14 +316,7 @@ void duplex_finish(struct duplex *d)
 
 void set_param(const char *name, const char *value)
 {
-	char path[100];
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/module/krmsg/parameters/%s", name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ASSERT_TRUE(fd >= 0);
-	ASSERT_EQ((ssize_t)strlen(value), write(fd, value, strlen(value)));
-	close(fd);
+	ASSERT_TRUE(write_file("/sys/module/krmsg/parameters", name, value));
 }
 
 void inject_allow(void)
