@@ -108,6 +108,29 @@ static void units(void)
 	   shows(format_duration(3661, t), "1:01:01"), "format_duration");
 }
 
+static void histogram_json(struct hist *h)
+{
+	char *text = NULL;
+	struct json j;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	hist_reset(h);
+	hist_add(h, 100);
+	hist_add(h, 100);
+	hist_add(h, 5000000);	/* in a bucket of 32768: its middle counts */
+	hist_add(h, 5000001);
+	hist_add(h, 1ULL << 40);
+	json_start(&j, f);
+	hist_json(h, &j);
+	json_end(&j);
+	fclose(f);
+	ok(shows(text, "{\n  \"histogram\": [\n    [0.1, 2],\n"
+		       "    [4997.12, 2],\n    [1099511627.78, 1]\n  ]\n}\n"),
+	   "hist: json");
+	free(text);
+}
+
 static void histogram(void)
 {
 	struct hist *h = xalloc(sizeof(*h));
@@ -136,6 +159,7 @@ static void histogram(void)
 	hist_add(h, UINT64_MAX);
 	hist_add(h, 0);
 	ok(h->max == UINT64_MAX && h->min == 0, "hist: extremes");
+	histogram_json(h);
 	free(h);
 }
 

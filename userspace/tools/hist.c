@@ -49,9 +49,17 @@ void hist_add(struct hist *h, uint64_t value)
 		h->max = value;
 }
 
+/* What stands for the values of a bucket, of those that were added. */
+static uint64_t middle(const struct hist *h, unsigned int bucket)
+{
+	uint64_t mid = (bucket_start(bucket) + bucket_start(bucket + 1)) / 2;
+
+	return mid < h->min ? h->min : mid > h->max ? h->max : mid;
+}
+
 uint64_t hist_percentile(const struct hist *h, double percent)
 {
-	uint64_t rank, seen = 0, mid;
+	uint64_t rank, seen = 0;
 	unsigned int i;
 
 	if (!h->total)
@@ -64,8 +72,7 @@ uint64_t hist_percentile(const struct hist *h, double percent)
 		if (seen >= rank)
 			break;
 	}
-	mid = (bucket_start(i) + bucket_start(i + 1)) / 2;
-	return mid < h->min ? h->min : mid > h->max ? h->max : mid;
+	return middle(h, i);
 }
 
 /* Bars of a drawing: their width grows with the value, as its range is wide. */
@@ -143,6 +150,18 @@ void hist_draw(const struct hist *h, FILE *f)
 			fprintf(f, " %llu", (unsigned long long)b.count[i]);
 		fputc('\n', f);
 	}
+}
+
+/* The middle of each bucket in us, and how many values it has. */
+void hist_json(const struct hist *h, struct json *j)
+{
+	unsigned int i;
+
+	json_array(j, "histogram");
+	for (i = 0; i < HIST_BUCKETS; i++)
+		if (h->count[i])
+			json_pair(j, (double)middle(h, i) / 1000, h->count[i]);
+	json_close(j, ']');
 }
 
 #define SVG_W	720

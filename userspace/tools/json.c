@@ -110,3 +110,10 @@ void json_bool(struct json *j, const char *key, bool value)
 	begin(j, key);
 	fputs(value ? "true" : "false", j->f);
 }
+
+/* An element of an array, on one line. */
+void json_pair(struct json *j, double a, uint64_t b)
+{
+	begin(j, NULL);
+	fprintf(j->f, "[%.12g, %llu]", a, (unsigned long long)b);
+}

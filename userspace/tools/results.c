@@ -56,7 +56,7 @@ static void json_counters(struct json *j, const struct krmsg_counters *c)
 	json_u64(j, "stalled", c->out_tx_stalled);
 }
 
-static void json_lat(struct json *j, const struct hist *h)
+void json_lat(struct json *j, const struct hist *h)
 {
 	size_t i;
 
@@ -68,6 +68,7 @@ static void json_lat(struct json *j, const struct hist *h)
 	json_double(j, "max", us(h->max));
 	json_double(j, "mean", h->sum / (double)h->total / 1000);
 	json_close(j, '}');
+	hist_json(h, j);
 }
 
 static void row(const char *text, uint64_t half)

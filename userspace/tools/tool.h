@@ -70,6 +70,7 @@ void json_string(struct json *j, const char *key, const char *value);
 void json_u64(struct json *j, const char *key, uint64_t value);
 void json_double(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);
+void json_pair(struct json *j, double a, uint64_t b);
 
 /* hist.c: values in ns, kept to 0.4 percent. */
 #define HIST_SUB	256
@@ -85,7 +86,11 @@ void hist_reset(struct hist *h);
 void hist_add(struct hist *h, uint64_t value);
 uint64_t hist_percentile(const struct hist *h, double percent);
 void hist_draw(const struct hist *h, FILE *f);
+void hist_json(const struct hist *h, struct json *j);
 int hist_svg(const struct hist *h, const char *path, const char *title);
+
+/* results.c: lat_us and histogram, of half round trips */
+void json_lat(struct json *j, const struct hist *h);
 
 /* progress.c: one line on a terminal. */
 struct progress {
