@@ -30,7 +30,7 @@ else
 here := $(CURDIR)
 endif
 
-.PHONY: all module user demo check check-debug check-long bench-icount style install uninstall clean \
+.PHONY: all module user demo check check-debug check-long bench bench-icount style install uninstall clean \
 	dkms-install dkms-uninstall help mutate vm-stage vm-tests \
 	modules_install
 .DEFAULT_GOAL := all
@@ -86,6 +86,10 @@ check-debug: ## the tests on a debug kernel, and each failure in turn: 30 minute
 
 check-long: ## more: debug kernel, two machines, soak and fuzzing
 	@selftests/check --long
+
+bench: ## krmsg beside perftest, rsockets, RDS and TCP: 3 hours on an idle host
+	@selftests/install-packages
+	@selftests/bench/run --json $(B)/bench/bench.json --svg $(B)/bench
 
 bench-icount: ## instructions of a message, compared with what was recorded
 	@selftests/install-packages

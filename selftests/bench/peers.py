@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""How each program is run, and what it prints.
+
+A program has two ends, each on a processor of its own. parse() makes the same
+figures of all of them: p50, p99, mean in us, histogram as [us, count] pairs;
+rate in messages a second, bandwidth in bytes a second.
+"""
+
+from collections import namedtuple
+import json
+import math
+import re
+
+ADDR = "10.77.0.1"
+PORT = 7471
+SERVER_CPU, CLIENT_CPU = "0", "1"
+RDS_BENCH = "build/selftests/rds_bench"
+
+# server, client: arguments, None where a server stays. ready: how to know that
+# the server listens: ("file", path), ("line", text), ("tcp", port), or
+# ("retry", None): the client fails until it does. rdma: does it need packets
+# of the RDMA device?
+Plan = namedtuple("Plan", "server client ready rdma")
+
+
+class Unparsable(Exception):
+    """A program printed something else than its figures."""
+
+
+def count(m, seconds):
+    """About how many messages take so long on emulated processors, for
+    programs that know no time."""
+    one = 20 + m.size / 40
+    if m.kind == "lat":
+        one = 2 * (15 if m.mode == "spin" else 120) + 2 * m.size / 40
+    n = max(int(seconds * 1e6 / one), 2 if m.size >= 1 << 20 else 20)
+    return max(n // m.batch, 4) * m.batch if m.batch > 1 else n
+
+
+# krmsg
+
+def plan_krmsg(m, seconds, port_file):
+    size = ["-s", str(m.size)]
+    if m.kind == "lat":
+        command, args = "ping", ["-c", str(count(m, seconds))]
+    else:
+        command, args = "perf", ["--test", m.kind, "-t", str(seconds)]
+        if m.kind == "rate":
+            args += ["-b", str(m.batch)]
+    server = ["krmsg", command, "-l", "0", "--once", "--cpu", SERVER_CPU,
+              "--port-file", port_file]
+    client = ["krmsg", command, ADDR, "PORT", "--cpu", CLIENT_CPU, "--json",
+              "--mode", m.mode, *size, *args]
+    return Plan(server, client, ("file", port_file), True)
+
+
+def parse_json(text, m):
+    """What krmsg and rds_bench print."""
+    try:
+        got = json.loads(text)
+        if m.kind == "lat":
+            us = got["lat_us"]
+            return {"p50": us["p50"], "p99": us["p99"], "mean": us["mean"],
+                    "histogram": got["histogram"]}
+        return {"rate": got["msg_per_s"], "bandwidth": got["bytes_per_s"]}
+    except (ValueError, KeyError) as e:
+        raise Unparsable("no figures in JSON: %r" % (e,)) from e
+
+
+# perftest
+
+def plan_perftest(program):
+    def plan(m, seconds, _):
+        args = [program, "-x", "1", "-F", "-s", str(m.size)]
+        n = count(m, seconds)
+        if m.kind == "lat":
+            # it prints each result, and needs some to print percentiles
+            args += ["-n", str(max(n, 20)), "-H"]
+            if m.mode == "sleep":
+                args += ["-e"]
+        elif m.kind == "rate":
+            args += ["-n", str(n), "-l", str(m.batch)]
+        else:
+            args += ["-n", str(max(n, 10))]
+        return Plan(pinned(SERVER_CPU, args),
+                    pinned(CLIENT_CPU, args + [ADDR]), ("tcp", 18515), True)
+    return plan
+
+
+def pinned(cpu, args):
+    return ["taskset", "-c", cpu] + args
+
+
+def bucket(us):
+    """Results to 0.4 percent, as krmsg keeps them."""
+    if us <= 0:
+        return 0.0
+    return float("%.6g" % math.exp(round(math.log(us) / 0.004) * 0.004))
+
+
+def parse_perftest(text, m):
+    samples, last = {}, None
+    for line in text.splitlines():
+        one = re.match(r"(\d+), ([0-9.]+)$", line)
+        if one:
+            us = bucket(float(one.group(2)))
+            samples[us] = samples.get(us, 0) + 1
+        words = line.split()
+        if words and words[0] == str(m.size) and len(words) >= 5:
+            last = words
+    try:
+        figures = [float(word) for word in last]
+    except (TypeError, ValueError) as e:
+        raise Unparsable("no line of figures for %d bytes" % m.size) from e
+    if m.kind == "lat":
+        # bytes iterations min max typical average deviation 99% 99.9%
+        if len(figures) < 8:
+            raise Unparsable("too few figures: %s" % figures)
+        return {"p50": figures[4], "p99": figures[7], "mean": figures[5],
+                "histogram": sorted([us, n] for us, n in samples.items())}
+    # bytes iterations peak average, in MiB/s; Mpps. Each has its decimals:
+    # the rate tells more of small messages, the bandwidth of large ones.
+    if m.kind == "rate":
+        return {"rate": figures[4] * 1e6, "bandwidth": figures[4] * 1e6 * m.size}
+    return {"rate": figures[3] * (1 << 20) / m.size,
+            "bandwidth": figures[3] * (1 << 20)}
+
+
+# rsockets
+
+def plan_rstream(m, seconds, _):
+    n = count(m, seconds)
+    args = ["rstream", "-p", str(PORT), "-S", str(m.size)]
+    if m.kind == "lat":
+        args += ["-I", str(n), "-C", "1"]
+    else:
+        args += ["-I", "1", "-C", str(n)]
+    if m.mode == "sleep":
+        args += ["-T", "b"]
+    return Plan(pinned(SERVER_CPU, args),
+                pinned(CLIENT_CPU, args + ["-s", ADDR]), ("retry", None), True)
+
+
+def too_early(text):
+    """Did rstream find no server, or one that was about to listen?"""
+    return "Connection refused" in text or \
+        "Transport endpoint is not connected" in text
+
+
+def parse_rstream(text, m):
+    """name bytes xfers iters total time Gb/sec usec/xfer"""
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 8 and words[0] == "custom":
+            us = float(words[7])
+            if us <= 0:
+                break
+            if m.kind == "lat":
+                return {"mean": us}
+            return {"rate": 1e6 / us, "bandwidth": m.size * 1e6 / us}
+    raise Unparsable("no line of figures")
+
+
+# RDS
+
+def plan_rds(m, seconds, _):
+    end = [ADDR, str(PORT)]
+    return Plan([RDS_BENCH, "-l", "--cpu", SERVER_CPU, *end],
+                [RDS_BENCH, "--cpu", CLIENT_CPU, "--mode", m.mode,
+                 "--test", "lat" if m.kind == "lat" else "rate",
+                 "-s", str(m.size), "-c", str(count(m, seconds)), *end],
+                ("line", "listening"), True)
+
+
+# TCP: qperf counts whole seconds, and its server stays.
+
+def plan_tcp(m, seconds, _):
+    test = "tcp_lat" if m.kind == "lat" else "tcp_bw"
+    client = ["qperf", ADDR, "-t", str(max(1, round(seconds))), "-m",
+              str(m.size), "-e", "9", "-vv", "-uu", test]
+    return Plan(pinned(SERVER_CPU, ["qperf"]), pinned(CLIENT_CPU, client),
+                ("tcp", 19765), False)
+
+
+# -uu: no units that would vary, as ns, bytes/sec and /sec
+QPERF = re.compile(r"^ +(\w+) += +([0-9.,]+) +(\S+)", re.M)
+
+
+def parse_tcp(text, m):
+    got = {name: (float(value.replace(",", "")), unit)
+           for name, value, unit in QPERF.findall(text)}
+    try:
+        if m.kind == "lat":
+            ns, unit = got["latency"]
+            if unit == "ns":
+                return {"mean": ns / 1000}
+        else:
+            value, unit = got["bw"]
+            if unit == "bytes/sec":
+                return {"rate": value / m.size, "bandwidth": value}
+    except KeyError as e:
+        raise Unparsable("qperf printed no %s" % e) from e
+    raise Unparsable("qperf: unknown unit %s" % unit)
+
+
+# name: plan, parse, does its server stay for later runs?
+PEERS = {
+    "krmsg": (plan_krmsg, parse_json, False),
+    "rstream": (plan_rstream, parse_rstream, False),
+    "rds": (plan_rds, parse_json, False),
+    "tcp": (plan_tcp, parse_tcp, True),
+}
+for name_ in ("ib_send_lat", "ib_write_lat", "ib_read_lat", "ib_send_bw",
+              "ib_read_bw"):
+    PEERS[name_] = (plan_perftest(name_), parse_perftest, False)
