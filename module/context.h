@@ -98,7 +98,8 @@ struct krmsg_region_map;
  * @first: offset of the first byte in the first page
  * @writable: pinned for writing
  * @dead: being released; ctx->lock
- * @uses: requests in flight that name it; ctx->lock
+ * @uses: requests in flight that name it, and windows; ctx->lock
+ * @windows: windows open on it; ctx->lock
  * @map: DMA addresses by slot of the device in ctx->devs; written under
  *	ctx->mutex and published with ctx->lock
  */
@@ -112,6 +113,7 @@ struct krmsg_region {
 	bool writable;
 	bool dead;
 	u32 uses;
+	u32 windows;
 	struct krmsg_region_map *map[KRMSG_CTX_DEVS];
 };
 
@@ -356,6 +358,9 @@ void krmsg_ep_made(struct krmsg_ep *ep, bool told);
 int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg);
 int krmsg_close(struct krmsg_ctx *ctx, struct krmsg_close *arg);
 int krmsg_endpoint_info(struct krmsg_ctx *ctx, struct krmsg_endpoint_info *arg);
+int krmsg_window_open(struct krmsg_ctx *ctx, struct krmsg_window *arg);
+void krmsg_window_undo(struct krmsg_ctx *ctx, const struct krmsg_window *arg);
+int krmsg_window_revoke(struct krmsg_ctx *ctx, struct krmsg_revoke *arg);
 int krmsg_endpoint_counters(struct krmsg_ctx *ctx, struct krmsg_counters *arg);
 int krmsg_device_info(struct krmsg_ctx *ctx, struct krmsg_device_info *arg);
 /* picks an endpoint of a context by reservoir: see krmsg_inject() */

@@ -125,6 +125,7 @@ struct krmsg_ep *krmsg_ep_alloc(struct krmsg_ctx *ctx, bool active)
 	krmsg_seqwin_init(&ep->rx, READ_ONCE(krmsg_first_sequence));
 	ep->rx_replay.next = ep->rx.next;
 	ep->ack_told = ep->rx.base;
+	krmsg_windows_init(ep);
 	krmsg_recover_init(ep);
 	krmsg_beat_init(ep);
 	INIT_WORK(&ep->end_work, krmsg_ep_end_work);
@@ -450,7 +451,7 @@ bool krmsg_ep_said_all(const struct krmsg_ep *ep)
 		       ep->rec.close : ep->state == KRMSG_S_CLOSING;
 
 	return closing && ep->fin_sent && ep->fin_rcvd &&
-	       !ep->unsent && !krmsg_seqwin_open(&ep->tx) &&
+	       !ep->unsent && !ep->win.nr && !krmsg_seqwin_open(&ep->tx) &&
 	       !ep->segs_out && list_empty(&ep->dones) &&
 	       ep->rx.base == ep->rx.next;
 }
@@ -581,6 +582,7 @@ void krmsg_ep_end_queued(struct krmsg_ep *ep, s32 result)
 {
 	while (ep->unsent)
 		krmsg_tx_fail(ep, result);
+	krmsg_onesided_end_queued(ep, result);
 }
 
 /* There is no link to say it on. What the peer has said of its own comes again. */

@@ -30,6 +30,8 @@ union krmsg_arg {
 	struct krmsg_inject inject;
 	struct krmsg_register reg;
 	struct krmsg_release release;
+	struct krmsg_window window;
+	struct krmsg_revoke revoke;
 	struct krmsg_pool pool;
 	struct krmsg_listen listen;
 	struct krmsg_connect connect;
@@ -153,6 +155,22 @@ static int krmsg_do_release(struct krmsg_call *call)
 {
 	return krmsg_region_release(call->ctx, call->arg.release.region,
 				    call->arg.flags);
+}
+
+static int krmsg_do_window(struct krmsg_call *call)
+{
+	call->arg.window.out_reserved = 0;
+	return krmsg_window_open(call->ctx, &call->arg.window);
+}
+
+static void krmsg_undo_window(struct krmsg_call *call)
+{
+	krmsg_window_undo(call->ctx, &call->arg.window);
+}
+
+static int krmsg_do_revoke(struct krmsg_call *call)
+{
+	return krmsg_window_revoke(call->ctx, &call->arg.revoke);
 }
 
 static void krmsg_undo_id(struct krmsg_ctx *ctx, u32 id)
@@ -379,6 +397,14 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 	KRMSG_IOCTL(RELEASE, krmsg_release, krmsg_do_release,
 		    KRMSG_ZERO(krmsg_release, reserved),
 		    .flags = KRMSG_RELEASE_NOWAIT),
+	KRMSG_IOCTL(WINDOW, krmsg_window, krmsg_do_window,
+		    KRMSG_OUT(krmsg_window, out_window, out_reserved),
+		    .flags = KRMSG_WIN_READ | KRMSG_WIN_WRITE,
+		    .need = KRMSG_RINGS | KRMSG_PROBE,
+		    .undo = krmsg_undo_window),
+	KRMSG_IOCTL(REVOKE, krmsg_revoke, krmsg_do_revoke,
+		    KRMSG_OUT(krmsg_revoke, out_forced, out_forced),
+		    .need = KRMSG_RINGS),
 	KRMSG_IOCTL(POOL, krmsg_pool, krmsg_do_pool,
 		    KRMSG_OUT(krmsg_pool, out_pool, out_reserved),
 		    .need = KRMSG_RINGS, .undo = krmsg_undo_pool),

@@ -104,12 +104,19 @@ void krmsg_offer_exit(struct krmsg_ep *ep)
 	ep->sg = NULL;
 }
 
-/*
- * Bytes from cur on that one key can hold: all pages but the first begin at
- * their start, all but the last end at their end. Moves cur behind them.
+/**
+ * krmsg_offer_extent() - how many bytes one key can hold
+ * @req: a request
+ * @cur: where they begin; moved behind them
+ * @pages: pages under a key
+ *
+ * All pages but the first begin at their start, all but the last end at their
+ * end.
+ *
+ * Return: bytes, 0 at the end.
  */
-static u32 seg_extent(const struct krmsg_req *req, struct krmsg_cursor *cur,
-		      u32 pages)
+u32 krmsg_offer_extent(const struct krmsg_req *req, struct krmsg_cursor *cur,
+		       u32 pages)
 {
 	u32 total = 0;
 
@@ -147,24 +154,36 @@ int krmsg_offer_plan(struct krmsg_ep *ep, struct krmsg_req *req)
 	struct krmsg_cursor cur = {};
 	u32 n = 0;
 
-	while (seg_extent(req, &cur, ep->mr_pages))
+	while (krmsg_offer_extent(req, &cur, ep->mr_pages))
 		if (++n > KRMSG_SEG_MAX)
 			return -EMSGSIZE;
 	req->segs = n;
 	return 0;
 }
 
-static u32 fill_sg(struct krmsg_ep *ep, const struct krmsg_req *req,
-		   struct krmsg_cursor cur, u32 length)
+/**
+ * krmsg_offer_sg() - list bytes of a request for a key
+ * @ep: the endpoint
+ * @req: the request
+ * @cur: where they begin
+ * @length: bytes
+ * @sg: gets the list
+ * @max: its entries
+ *
+ * Return: entries used.
+ */
+u32 krmsg_offer_sg(struct krmsg_ep *ep, const struct krmsg_req *req,
+		   struct krmsg_cursor cur, u32 length, struct scatterlist *sg,
+		   u32 max)
 {
 	u32 n = 0, run;
 	u64 dma;
 
-	sg_init_table(ep->sg, ep->mr_pages);
-	while (length && n < ep->mr_pages) {
+	sg_init_table(sg, max);
+	while (length && n < max) {
 		run = krmsg_req_dma(req, &cur, ep->slot, length, &dma);
-		sg_dma_address(&ep->sg[n]) = dma;
-		sg_dma_len(&ep->sg[n]) = run;
+		sg_dma_address(&sg[n]) = dma;
+		sg_dma_len(&sg[n]) = run;
 		length -= run;
 		n++;
 	}
@@ -188,8 +207,9 @@ struct krmsg_mr *krmsg_offer_seg(struct krmsg_ep *ep, struct krmsg_req *req)
 	mr = list_first_entry_or_null(&ep->free_mrs, struct krmsg_mr, node);
 	if (!mr)
 		return NULL;
-	mr->length = seg_extent(req, &cur, ep->mr_pages);
-	n = fill_sg(ep, req, req->cur, mr->length);
+	mr->length = krmsg_offer_extent(req, &cur, ep->mr_pages);
+	n = krmsg_offer_sg(ep, req, req->cur, mr->length, ep->sg,
+			   ep->mr_pages);
 	if (krmsg_fault(KRMSG_FAULT_MAP_MR) ||
 	    ib_map_mr_sg(mr->mr, ep->sg, n, NULL, PAGE_SIZE) != n) {
 		krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);

@@ -136,6 +136,8 @@ void krmsg_position_reset(struct krmsg_ep *ep)
 	krmsg_tx_take_acks(ep);
 	reset_tx(ep);
 	reset_rx(ep);
+	krmsg_windows_reset(ep);
+	krmsg_onesided_reset(ep);
 }
 
 static bool is_over(const struct krmsg_ep *ep, u32 seq)

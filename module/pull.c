@@ -344,11 +344,6 @@ int krmsg_pull_seg(struct krmsg_ep *ep, const struct krmsg_item *item)
 	return 0;
 }
 
-static bool must_signal(const struct krmsg_lane *lane)
-{
-	return lane->wr_posted + 1 - lane->wr_signaled >= KRMSG_READS / 4;
-}
-
 /* Post a READ for as much of a segment as one work request takes. */
 static int post_read(struct krmsg_ep *ep, struct krmsg_pseg *seg)
 {
@@ -381,8 +376,9 @@ static int post_read(struct krmsg_ep *ep, struct krmsg_pseg *seg)
 	wr.wr.num_sge = n;
 	seg->posted += bytes;
 	rd->seg = seg->posted == seg->length ? seg : NULL;
+	rd->req = NULL;
 	rd->wr_end = lane->wr_posted + 1;
-	if (rd->seg || must_signal(lane)) {
+	if (rd->seg || krmsg_data_must_signal(lane)) {
 		wr.wr.send_flags = IB_SEND_SIGNALED;
 		lane->wr_signaled = lane->wr_posted + 1;
 	}
@@ -427,10 +423,14 @@ static void read_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct krmsg_rxmsg *m;
 
 	krmsg_fault_wc(KRMSG_FAULT_WC_READ, wc);
+	if (wc->status != IB_WC_SUCCESS && rd->req)
+		krmsg_onesided_failed(rd->req, wc);
 	if (krmsg_wc_failed(rd->lane, wc) || krmsg_state_ending(ep->state))
 		return;
 	rd->lane->wr_retired = rd->wr_end;
 	krmsg_ep_dirty(ep);
+	if (rd->req && rd->ends)
+		krmsg_onesided_done(ep, rd->req);
 	if (!seg)
 		return;
 	m = seg->msg;

@@ -79,7 +79,7 @@ static bool is_link(s32 error, u32 stage, const struct ib_wc *wc)
 static bool too_often(struct krmsg_ep *ep)
 {
 	struct krmsg_recovery *rec = &ep->rec;
-	u32 mark = ep->tx.base + ep->rx.base;
+	u32 mark = ep->tx.base + ep->rx.base + ep->win.done;
 
 	if (mark != rec->mark)
 		rec->culprits = 0;
@@ -95,7 +95,7 @@ static bool too_often(struct krmsg_ep *ep)
 static bool was_good(struct krmsg_ep *ep)
 {
 	struct krmsg_recovery *rec = &ep->rec;
-	u32 moved = ep->tx.base + ep->rx.base;
+	u32 moved = ep->tx.base + ep->rx.base + ep->win.done;
 	bool good = !rec->resumed || moved != rec->moved ||
 		    time_after_eq(jiffies, rec->up_at +
 				  msecs_to_jiffies(ATTEMPT_MS));
@@ -289,10 +289,14 @@ static bool drop_lanes(struct krmsg_ep *ep)
 	struct krmsg_cm_grave *msg, *data;
 	struct rdma_cm_id *msg_id, *data_id;
 	bool mine;
+	int err;
 
 	/* dead keys first: what is over from here on goes back to its owner */
 	krmsg_offer_dereg(ep);
+	err = krmsg_windows_renew(ep);
 	krmsg_lock(ep->ctx);
+	if (err)
+		krmsg_ep_end_fault(ep, err, KRMSG_STAGE_RECOVER, NULL);
 	mine = ep->state == KRMSG_S_RECOVERING;
 	if (mine && krmsg_ep_said_all(ep)) {
 		krmsg_ep_trigger(ep, KRMSG_T_FINS);

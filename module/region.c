@@ -340,6 +340,11 @@ static int krmsg_region_close(struct krmsg_ctx *ctx, u32 id, bool nowait)
 		err = krmsg_fail(ctx, -EBUSY, KRMSG_STAGE_ARGUMENT, id, 0,
 				 "RELEASE: another call waits to release region 0x%x",
 				 id);
+	else if (r->windows)
+		err = krmsg_fail(ctx, -EBUSY, KRMSG_STAGE_ARGUMENT, r->windows,
+				 0,
+				 "RELEASE: %u windows are open on region 0x%x: revoke them",
+				 r->windows, id);
 	else if (r->uses && nowait)
 		err = krmsg_fail(ctx, -EBUSY, KRMSG_STAGE_ARGUMENT, r->uses, 0,
 				 "RELEASE: %u requests in flight use region 0x%x",

@@ -340,6 +340,8 @@ static int start_send(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		return err;
 	req->ep = ep;
 	req->state = KRMSG_R_QUEUED;
+	if (unlikely(op->flags & KRMSG_SQE_FENCE))
+		req->os.stamp = ep->win.next;
 	list_add_tail(&req->node, &ep->sends);
 	if (!ep->unsent)
 		ep->unsent = req;
@@ -389,7 +391,7 @@ static bool is_flying(const struct krmsg_ctx *ctx, const struct krmsg_op *op)
 	for (i = 0; i < ctx->nr_reqs; i++) {
 		const struct krmsg_req *r = &ctx->reqs[i];
 
-		if ((r->state == KRMSG_R_FLYING || r->state == KRMSG_R_MATCHED) &&
+		if (r->state >= KRMSG_R_FLYING &&
 		    r->target == op->target && r->user_data == op->arg &&
 		    !r->early)
 			return true;
@@ -435,10 +437,35 @@ static noinline int start_cancel(struct krmsg_ctx *ctx,
 		krmsg_ep_dirty(ep);
 		return 0;
 	}
+	r = ep ? find_queued(&ep->win.queue, op->arg) : NULL;
+	if (r) {
+		krmsg_onesided_cancel(ep, r);
+		return 0;
+	}
 	err = cancel_recv(ctx, op);
 	if (err == -ENOENT && is_flying(ctx, op))
 		return -EALREADY;
 	return err;
+}
+
+/* The first piece is in a window, the others are here. */
+static noinline int start_one_sided(struct krmsg_ctx *ctx,
+				    const struct krmsg_op *op,
+				    struct krmsg_req *req)
+{
+	struct krmsg_ep *ep = find_ep(ctx, op->target);
+	struct krmsg_op here;
+	int err;
+
+	if (!ep)
+		return -ENOENT;
+	if (!op->nr_pieces || op->piece[0].length)
+		return -EINVAL;
+	here.nr_pieces = op->nr_pieces - 1;
+	memcpy(here.piece, op->piece + 1,
+	       here.nr_pieces * sizeof(here.piece[0]));
+	err = claim_pieces(ctx, &here, req, op->opcode == KRMSG_OP_READ);
+	return err ?: krmsg_onesided_start(ep, op, req);
 }
 
 static noinline int start_answer(struct krmsg_ctx *ctx,
@@ -471,6 +498,9 @@ static int start(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		return start_recv(ctx, op, req);
 	case KRMSG_OP_ANSWER:
 		return start_answer(ctx, op, req);
+	case KRMSG_OP_WRITE:
+	case KRMSG_OP_READ:
+		return start_one_sided(ctx, op, req);
 	case KRMSG_OP_CANCEL:
 		err = start_cancel(ctx, op);
 		break;

@@ -341,6 +341,12 @@ static int rx_item(struct krmsg_ep *ep, struct krmsg_slot *slot,
 		return rx_lane_request(ep);
 	case KRMSG_ITEM_BYE:
 		return rx_bye(ep, f);
+	case KRMSG_ITEM_WINDOW:
+	case KRMSG_ITEM_WINDOW_KEY:
+	case KRMSG_ITEM_WINDOW_REVOKE:
+		return krmsg_rwin_item(ep, item);
+	case KRMSG_ITEM_WINDOW_GONE:
+		return krmsg_window_gone(ep, item->window);
 	default:
 		return -EPROTO;
 	}

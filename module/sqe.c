@@ -16,7 +16,8 @@ static const struct op_rule rules[KRMSG_NR_OPS] = {
 	[KRMSG_OP_NOP] = { .flags = KRMSG_SQE_QUIET },
 	[KRMSG_OP_SEND] = {
 		.flags = KRMSG_SQE_QUIET | KRMSG_SQE_EARLY |
-			 KRMSG_SQE_UNORDERED | KRMSG_SQE_ZEROCOPY,
+			 KRMSG_SQE_UNORDERED | KRMSG_SQE_ZEROCOPY |
+			 KRMSG_SQE_FENCE,
 		.max_pieces = KRMSG_MAX_PIECES,
 		.tag = true,
 	},
@@ -28,6 +29,15 @@ static const struct op_rule rules[KRMSG_NR_OPS] = {
 		.arg = true,
 	},
 	[KRMSG_OP_WRITABLE] = { .flags = KRMSG_SQE_QUIET },
+	[KRMSG_OP_WRITE] = {
+		.flags = KRMSG_SQE_QUIET | KRMSG_SQE_FENCE |
+			 KRMSG_SQE_REPLAYABLE,
+		.max_pieces = KRMSG_MAX_PIECES,
+	},
+	[KRMSG_OP_READ] = {
+		.flags = KRMSG_SQE_QUIET | KRMSG_SQE_FENCE,
+		.max_pieces = KRMSG_MAX_PIECES,
+	},
 };
 
 static bool piece_empty(const struct krmsg_piece *p)

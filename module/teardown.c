@@ -46,6 +46,7 @@ static u32 end_requests(struct krmsg_ep *ep)
 			end_flying(ep, req, result);
 	}
 	krmsg_ep_end_queued(ep, result);
+	krmsg_onesided_end_all(ep, result);
 	result = rest_result(ep, true);
 	for (i = 0; i < KRMSG_WINDOW; i++) {
 		struct krmsg_rxmsg *m = &ep->rxmsg[i];
@@ -96,6 +97,7 @@ static void stop_lanes(struct krmsg_ep *ep)
 static void free_lanes(struct krmsg_ep *ep)
 {
 	krmsg_offer_exit(ep);
+	krmsg_windows_exit(ep);
 	krmsg_pull_exit(ep);
 	if (ep->dev) {
 		krmsg_lane_free(&ep->data);

@@ -321,7 +321,13 @@ static bool can_offer(struct krmsg_ep *ep, const struct tx_frame *f)
 	       list_empty(&ep->offering);
 }
 
-static bool want_lane(struct krmsg_ep *ep)
+/**
+ * krmsg_want_lane() - ask for the data lane, unless it is there
+ * @ep: the endpoint, locked and live
+ *
+ * Return: true when it is not there yet.
+ */
+noinline bool krmsg_want_lane(struct krmsg_ep *ep)
 {
 	if (ep->data.ready)
 		return false;
@@ -366,7 +372,7 @@ static void begin_offer(struct krmsg_ep *ep, struct tx_frame *f,
 static noinline bool add_large(struct krmsg_ep *ep, struct tx_frame *f,
 			       struct krmsg_req *req)
 {
-	if (want_lane(ep))
+	if (krmsg_want_lane(ep))
 		return false;
 	if (!req->segs && krmsg_offer_plan(ep, req)) {
 		/* more keys than one message may take */
@@ -417,7 +423,7 @@ static noinline bool add_again(struct krmsg_ep *ep, struct tx_frame *f)
 			if (!add_small_again(f, req, ep))
 				return false;
 		} else {
-			if (want_lane(ep) || !can_begin_offer(ep, f))
+			if (krmsg_want_lane(ep) || !can_begin_offer(ep, f))
 				return false;
 			begin_offer(ep, f, req);
 		}
@@ -466,6 +472,9 @@ static void add_messages(struct krmsg_ep *ep, struct tx_frame *f)
 			stall(ep);
 			break;
 		}
+		if (unlikely(req->flags & KRMSG_SQE_FENCE) &&
+		    krmsg_onesided_before(ep, req->os.stamp))
+			break;
 		loud = !(req->flags & KRMSG_SQE_QUIET);
 		early = req->flags & KRMSG_SQE_EARLY;
 		if (!(is_small(ep, req) ? add_small(ep, f, req) :
@@ -513,6 +522,8 @@ static noinline void add_control(struct krmsg_ep *ep, struct tx_frame *f)
 	struct krmsg_req *req, *tmp;
 
 	add_done(ep, f);
+	if (ep->win_due)
+		krmsg_windows_add(ep, &f->b, f->mr, &f->nr_mrs);
 	if (ep->lane_request &&
 	    krmsg_frame_add(&f->b, KRMSG_ITEM_LANE_REQUEST, 0, 0, 0))
 		ep->lane_request = false;
@@ -523,14 +534,14 @@ static noinline void add_control(struct krmsg_ep *ep, struct tx_frame *f)
 /* Is there anything for add_control()? */
 static bool control_due(const struct krmsg_ep *ep)
 {
-	return !list_empty(&ep->dones) || ep->lane_request ||
+	return !list_empty(&ep->dones) || ep->lane_request || ep->win_due ||
 	       !list_empty(&ep->offering);
 }
 
 static noinline void add_fin(struct krmsg_ep *ep, struct tx_frame *f)
 {
 	/* after a half-close, a close says so once more */
-	if (ep->unsent ||
+	if (ep->unsent || ep->win.nr ||
 	    krmsg_replaying(&ep->tx_replay, &ep->tx) ||
 	    (ep->fin_sent && (!ep->closing || ep->fin_close_sent)))
 		return;
@@ -678,6 +689,8 @@ __always_inline void krmsg_tx_frames(struct krmsg_ep *ep)
 		return;
 	if (!list_empty(&ep->pulls))
 		krmsg_pull_pump(ep);
+	if (unlikely(ep->os_due))
+		krmsg_onesided_pump(ep);
 	while (krmsg_state_live(ep->state) && tx_one(ep))
 		;
 }

@@ -134,6 +134,7 @@ void krmsg_tx_flush(struct krmsg_ep *ep);
 void krmsg_tx_frames(struct krmsg_ep *ep);
 int krmsg_tx_hello(struct krmsg_ep *ep);
 int krmsg_tx_lane_hello(struct krmsg_ep *ep);
+bool krmsg_want_lane(struct krmsg_ep *ep);
 int krmsg_tx_bye(struct krmsg_ep *ep, u32 reason);
 void krmsg_tx_writable(struct krmsg_ep *ep);
 void krmsg_tx_sent(struct ib_cq *cq, struct ib_wc *wc);

@@ -138,16 +138,27 @@ enum krmsg_req_state {
 	KRMSG_R_QUEUED,		/* SEND: from ep->unsent on; RECV: in a bufq */
 	KRMSG_R_FLYING,		/* SEND: in ep->inflight */
 	KRMSG_R_MATCHED,	/* RECV, ANSWER: a message is being pulled */
+	KRMSG_R_ONE_SIDED,	/* WRITE, READ: posted, in parts at least */
+};
+
+/* What only a WRITE or READ has. */
+struct krmsg_os {
+	u32 at;			/* in the window: what is posted next */
+	u32 left;		/* bytes to be posted */
+	u32 stamp;		/* their order; a fenced SEND: those before it */
+	u16 win;		/* index of the window */
+	u16 key;		/* where at is, or KRMSG_NO_KEY */
+	bool begun;
 };
 
 /*
  * A request that was taken from the SQ; all ctx->lock
- * @node: ep->sends, bufq
+ * @node: ep->sends, bufq, ep->win.queue, ep->win.flying
  * @next_free: in ctx->free_reqs
  * @ep: SEND, ANSWER: the endpoint
  * @offer: entry in ep->offering while segments are left to offer
  * @target: id as given, for the record
- * @cur: SEND: first byte that is not offered yet
+ * @cur: SEND: first byte that is not offered yet; WRITE, READ: not posted yet
  * @segs: SEND: segments of the offer in all; 0: sent as DATA
  * @segs_out: SEND: segments offered
  * @segs_done: SEND: segments whose key is dead again
@@ -156,6 +167,7 @@ enum krmsg_req_state {
  * @early: SEND: its record is out already
  * @logged: SEND: name of its copy in the log of early sends, or
  *	KRMSG_EARLYLOG_NONE
+ * @os: WRITE, READ; a SEND with FENCE has a stamp there
  */
 struct krmsg_req {
 	struct list_head node;
@@ -182,6 +194,7 @@ struct krmsg_req {
 	u64 tag;
 	struct krmsg_cursor cur;
 	struct krmsg_bytes piece[KRMSG_MAX_PIECES];
+	struct krmsg_os os;
 };
 
 /* Posted receive buffers, of an endpoint or of a pool; ctx->lock. */
@@ -242,12 +255,14 @@ struct krmsg_sbuf {
 	void *mem;
 };
 
-/* A READ of the data lane. */
+/* A work request of the data lane. */
 struct krmsg_read {
 	struct ib_cqe cqe;
 	struct krmsg_lane *lane;
 	u32 wr_end;
+	bool ends;			/* it ends the request */
 	struct krmsg_pseg *seg;		/* it ends this segment */
+	struct krmsg_req *req;		/* WRITE, READ: it is of this one */
 };
 
 struct krmsg_drain {
@@ -398,6 +413,7 @@ struct krmsg_why {
 };
 
 #include "recover.h"
+#include "window.h"
 
 /*
  * An endpoint: a session with a peer. What the fields are for, and which lock
@@ -461,12 +477,14 @@ struct krmsg_ep {
 
 	/* sending */
 	union {
-		u32 todo;			/* any of these, for one look */
+		u64 todo;			/* any of these, for one look */
 		struct {
 			bool fin_wanted;
 			bool lane_request;
 			bool acks_untold;	/* delivered out of order */
 			u8 beat;		/* KRMSG_BEAT_... to be sent */
+			bool win_due;		/* something to say of windows */
+			bool os_due;		/* win.queue is not empty */
 		};
 	};
 	struct list_head sends;			/* ordered ones in flight, then */
@@ -535,6 +553,7 @@ struct krmsg_ep {
 	u8 verdict[KRMSG_WINDOW];		/* why refused, 0: it was not */
 	struct krmsg_rxmsg rxmsg[KRMSG_WINDOW];
 	struct krmsg_pseg psegs[KRMSG_MRS + KRMSG_WINDOW];
+	struct krmsg_windows win;
 };
 
 /* ends and recoveries of endpoints */
@@ -683,6 +702,12 @@ static inline u32 krmsg_lane_sb_free(const struct krmsg_lane *l)
 	return l->nr_sbufs - (l->sb_posted - l->sb_retired);
 }
 
+/* Is it time for a completion, so that the data lane's queue gets room? */
+static inline bool krmsg_data_must_signal(const struct krmsg_lane *lane)
+{
+	return lane->wr_posted + 1 - lane->wr_signaled >= KRMSG_READS / 4;
+}
+
 /**
  * krmsg_slot_done() - a slot's frame has been taken in
  * @slot: the slot; its context is locked
@@ -719,6 +744,11 @@ int krmsg_offer_init(struct krmsg_ep *ep);
 void krmsg_offer_dereg(struct krmsg_ep *ep);
 void krmsg_offer_exit(struct krmsg_ep *ep);
 s32 krmsg_refused_errno(u32 reason);
+u32 krmsg_offer_extent(const struct krmsg_req *req, struct krmsg_cursor *cur,
+		       u32 pages);
+u32 krmsg_offer_sg(struct krmsg_ep *ep, const struct krmsg_req *req,
+		   struct krmsg_cursor cur, u32 length, struct scatterlist *sg,
+		   u32 max);
 int krmsg_offer_plan(struct krmsg_ep *ep, struct krmsg_req *req);
 struct krmsg_mr *krmsg_offer_seg(struct krmsg_ep *ep, struct krmsg_req *req);
 int krmsg_offer_done(struct krmsg_ep *ep, const struct krmsg_item *item,

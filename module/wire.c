@@ -158,6 +158,59 @@ static int decode_bye(const u8 *body, u32 len, struct krmsg_item *item)
 	return 0;
 }
 
+/* An id that its owner may have given. */
+static bool window_ok(const struct krmsg_item *item)
+{
+	return KRMSG_WIN_INDEX(item->window) < KRMSG_WINS &&
+	       item->window > KRMSG_WIN_INDEX(item->window);
+}
+
+static int decode_window(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_window *w = (const void *)body;
+
+	if (len != sizeof(*w) || item->flags || w->reserved)
+		return -EPROTO;
+	item->tag = le64_to_cpu(w->tag);
+	item->window = le32_to_cpu(w->window);
+	item->length = le32_to_cpu(w->length);
+	item->segments = le16_to_cpu(w->keys);
+	item->rights = le16_to_cpu(w->rights);
+	if (!window_ok(item) || !item->length || !item->segments ||
+	    item->segments > KRMSG_WIN_KEYS || item->segments > item->length ||
+	    !item->rights || (item->rights & ~KRMSG_WIN_RIGHTS))
+		return -EPROTO;
+	return 0;
+}
+
+static int decode_window_key(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_window_key *k = (const void *)body;
+
+	if (len != sizeof(*k) || item->flags || k->reserved)
+		return -EPROTO;
+	item->addr = le64_to_cpu(k->addr);
+	item->rkey = le32_to_cpu(k->rkey);
+	item->length = le32_to_cpu(k->length);
+	item->window = le32_to_cpu(k->window);
+	item->index = le16_to_cpu(k->index);
+	if (!window_ok(item) || !item->length ||
+	    item->index >= KRMSG_WIN_KEYS ||
+	    item->addr + item->length < item->addr)
+		return -EPROTO;
+	return 0;
+}
+
+static int decode_window_end(const u8 *body, u32 len, struct krmsg_item *item)
+{
+	const struct krmsg_wire_window_end *e = (const void *)body;
+
+	if (len != sizeof(*e) || item->flags || e->reserved)
+		return -EPROTO;
+	item->window = le32_to_cpu(e->window);
+	return window_ok(item) ? 0 : -EPROTO;
+}
+
 /* All that the item's kind may leave unset. */
 static void clear_item(struct krmsg_item *item)
 {
@@ -169,6 +222,8 @@ static void clear_item(struct krmsg_item *item)
 	item->rkey = 0;
 	item->addr = 0;
 	item->reason = 0;
+	item->window = 0;
+	item->rights = 0;
 	item->hello = NULL;
 	item->lane = NULL;
 	item->acks = NULL;
@@ -208,6 +263,13 @@ static krmsg_noinline int decode_body(const u8 *body, u32 len,
 		return 0;
 	case KRMSG_ITEM_BYE:
 		return decode_bye(body, len, item);
+	case KRMSG_ITEM_WINDOW:
+		return decode_window(body, len, item);
+	case KRMSG_ITEM_WINDOW_KEY:
+		return decode_window_key(body, len, item);
+	case KRMSG_ITEM_WINDOW_REVOKE:
+	case KRMSG_ITEM_WINDOW_GONE:
+		return decode_window_end(body, len, item);
 	case KRMSG_ITEM_FIN:
 		return len || (item->flags & ~KRMSG_ITEMF_CLOSE) ? -EPROTO : 0;
 	case KRMSG_ITEM_LANE_REQUEST:

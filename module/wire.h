@@ -20,6 +20,9 @@
 #define KRMSG_FRAME_MAX		65528	/* largest frame */
 #define KRMSG_WINDOW		256	/* unacknowledged messages, a power of 2 */
 #define KRMSG_SEG_MAX		4104	/* segments of one message */
+#define KRMSG_WINS		KRMSG_MAX_WINDOWS	/* windows of one side */
+#define KRMSG_WIN_KEYS		256	/* and their keys, in all */
+#define KRMSG_WIN_UNITS		2	/* ring units a window's records take */
 
 /* Flags of a frame. */
 #define KRMSG_FRAME_ACK_NOW	0x01	/* the sender has nothing else to do */
@@ -51,6 +54,10 @@ enum krmsg_item_type {
 	KRMSG_ITEM_LANE_HELLO	= 10,	/* first frame of the data lane */
 	KRMSG_ITEM_POSITION	= 11,	/* behind HELLO, in each later epoch */
 	KRMSG_ITEM_BYE		= 12,	/* the sender's session has ended */
+	KRMSG_ITEM_WINDOW	= 13,	/* the sender opens a window */
+	KRMSG_ITEM_WINDOW_KEY	= 14,	/* a key of it */
+	KRMSG_ITEM_WINDOW_REVOKE = 15,	/* the reader shall stop using it */
+	KRMSG_ITEM_WINDOW_GONE	= 16,	/* the sender has stopped using it */
 };
 
 /* Flags of DATA and OFFER items. */
@@ -150,6 +157,35 @@ struct krmsg_wire_bye {
 	__le32 reserved;
 };
 
+/* An id of a window: index in the low bits, and a count that is never 0. */
+#define KRMSG_WIN_RIGHTS	(KRMSG_WIN_READ | KRMSG_WIN_WRITE)
+#define KRMSG_WIN_INDEX(id)	((id) & 0xff)
+#define KRMSG_WIN_ID(index, gen) ((index) | (gen) << 8)
+
+struct krmsg_wire_window {
+	__le64 tag;
+	__le32 window;		/* its id */
+	__le32 length;		/* bytes */
+	__le16 keys;		/* WINDOW_KEY items that follow */
+	__le16 rights;		/* KRMSG_WIN_... */
+	__le32 reserved;
+};
+
+struct krmsg_wire_window_key {
+	__le64 addr;
+	__le32 rkey;
+	__le32 length;		/* of this part, at least 1 */
+	__le32 window;
+	__le16 index;		/* 0, 1, ... in the order of the bytes */
+	__le16 reserved;
+};
+
+/* WINDOW_REVOKE and WINDOW_GONE. */
+struct krmsg_wire_window_end {
+	__le32 window;
+	__le32 reserved;
+};
+
 struct krmsg_wire_lane_hello {
 	__le64 session;
 	__le64 token;
@@ -204,6 +240,9 @@ static_assert(sizeof(struct krmsg_wire_acks) == 32, "wire");
 static_assert(sizeof(struct krmsg_wire_lane_hello) == 16, "wire");
 static_assert(sizeof(struct krmsg_wire_position) == 160, "wire");
 static_assert(sizeof(struct krmsg_wire_bye) == 8, "wire");
+static_assert(sizeof(struct krmsg_wire_window) == 24, "wire");
+static_assert(sizeof(struct krmsg_wire_window_key) == 24, "wire");
+static_assert(sizeof(struct krmsg_wire_window_end) == 8, "wire");
 static_assert(sizeof(struct krmsg_cm_req) == 32, "wire");
 static_assert(sizeof(struct krmsg_cm_rep) == 16, "wire");
 
@@ -233,12 +272,14 @@ struct krmsg_frame {
  * @flags: KRMSG_ITEMF_...
  * @seq: sequence of the message it is about; FIN: the next sequence
  * @payload: DATA: the message's bytes, inside the frame
- * @length: DATA: bytes of payload; OFFER, SEG: as on the wire
- * @tag: DATA, OFFER
- * @segments: OFFER
- * @index: SEG, DONE
- * @rkey: SEG, DONE, REJECT
- * @addr: SEG
+ * @length: DATA: bytes of payload; OFFER, SEG, WINDOW, WINDOW_KEY: as on the wire
+ * @tag: DATA, OFFER, WINDOW
+ * @segments: OFFER; WINDOW: keys
+ * @index: SEG, DONE, WINDOW_KEY
+ * @rkey: SEG, DONE, REJECT, WINDOW_KEY
+ * @addr: SEG, WINDOW_KEY
+ * @window: WINDOW, WINDOW_...
+ * @rights: WINDOW
  * @reason: REJECT, BYE
  * @hello: HELLO: the body, still in wire order; checked for its limits
  * @lane: LANE_HELLO: the body
@@ -257,6 +298,8 @@ struct krmsg_item {
 	u32 rkey;
 	u64 addr;
 	u32 reason;
+	u32 window;
+	u16 rights;
 	const struct krmsg_wire_hello *hello;
 	const struct krmsg_wire_lane_hello *lane;
 	const struct krmsg_wire_acks *acks;

@@ -54,6 +54,14 @@ static void prepare_connect(void *arg)
 	a->dst = addr4(TEST_IP, 1);
 }
 
+static void prepare_window(void *arg)
+{
+	struct krmsg_window *a = arg;
+
+	a->flags = KRMSG_WIN_READ;
+	a->length = 1;
+}
+
 #define CMD(n, s, ...) { .name = #n, .nr = KRMSG_IOC_##n, \
 	.size = sizeof(struct krmsg_##s), __VA_ARGS__ }
 
@@ -75,6 +83,9 @@ static const struct cmd cmds[] = {
 	CMD(CLOSE, close, .flags = true, .result = ENOENT),
 	CMD(ENDPOINT, endpoint_info, .result = ENOENT, .first = 200),
 	CMD(INJECT, inject, .result = EPERM),
+	CMD(WINDOW, window, .flags = true, .result = ENOENT,
+	    .prepare = prepare_window),
+	CMD(REVOKE, revoke, .result = ENOENT),
 };
 
 union arg {
@@ -127,6 +138,8 @@ FIXTURE_VARIANT_ADD(cmd_length, reject) { .index = 13 };
 FIXTURE_VARIANT_ADD(cmd_length, close) { .index = 14 };
 FIXTURE_VARIANT_ADD(cmd_length, endpoint) { .index = 15 };
 FIXTURE_VARIANT_ADD(cmd_length, inject) { .index = 16 };
+FIXTURE_VARIANT_ADD(cmd_length, window) { .index = 17 };
+FIXTURE_VARIANT_ADD(cmd_length, revoke) { .index = 18 };
 
 FIXTURE_SETUP(cmd_length)
 {
@@ -304,8 +317,8 @@ TEST(query)
 	EXPECT_EQ(sizeof(struct krmsg_sqe), q.out_sqe_size);
 	EXPECT_EQ(64, sizeof(struct krmsg_sqe));
 	EXPECT_EQ(KRMSG_FEAT_MESSAGES | KRMSG_FEAT_PULL | KRMSG_FEAT_ANNOUNCE |
-		  KRMSG_FEAT_POOL | KRMSG_FEAT_CANCEL | KRMSG_FEAT_RECOVERY,
-		  q.out_features & 0x3f);
+		  KRMSG_FEAT_POOL | KRMSG_FEAT_CANCEL | KRMSG_FEAT_RECOVERY |
+		  KRMSG_FEAT_ONE_SIDED, q.out_features);
 	EXPECT_EQ(8, q.out_min_sq_entries);
 	EXPECT_GE(q.out_max_sq_entries, 1024);
 	EXPECT_LE(q.out_min_cq_bytes, 16 * KIB);
@@ -338,6 +351,8 @@ TEST(layout)
 	EXPECT_EQ(64, sizeof(struct krmsg_connreq));
 	EXPECT_EQ(24, sizeof(struct krmsg_addr));
 	EXPECT_EQ(56, sizeof(struct krmsg_ep_config));
+	EXPECT_EQ(48, sizeof(struct krmsg_window));
+	EXPECT_EQ(24, sizeof(struct krmsg_revoke));
 	EXPECT_EQ(64, offsetof(struct krmsg_ring_hdr, sq_head));
 	EXPECT_EQ(128, offsetof(struct krmsg_ring_hdr, cq_head));
 	EXPECT_EQ(192, offsetof(struct krmsg_ring_hdr, cq_tail));

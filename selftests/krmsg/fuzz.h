@@ -22,6 +22,7 @@ enum fuzz_id {
 	ID_LISTENER,
 	ID_ENDPOINT,
 	ID_REQUEST,
+	ID_WINDOW,	/* of this side, or of a peer */
 	NR_IDS,
 };
 

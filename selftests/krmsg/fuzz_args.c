@@ -20,6 +20,7 @@ enum kind {
 	K_POOL,
 	K_ENDPOINT,
 	K_REQUEST,
+	K_WINDOW,
 	K_OBJECT,	/* endpoint, listener or pool */
 	K_ENDPOINT_OR_0,
 	K_POOL_OR_0,
@@ -128,6 +129,23 @@ static const struct fuzz_field release[] = {
 	{ }
 };
 
+static const struct fuzz_field window[] = {
+	F(window, flags, FLAGS, KRMSG_WIN_READ | KRMSG_WIN_WRITE),
+	F(window, endpoint, ENDPOINT, 0),
+	F(window, region, REGION, 0),
+	F(window, offset, NUMBER, 8192),
+	F(window, length, NUMBER, 20000),
+	F(window, tag, NUMBER, ~0ULL),
+	{ }
+};
+
+static const struct fuzz_field revoke_fields[] = {
+	F(revoke, endpoint, ENDPOINT, 0),
+	F(revoke, window, WINDOW, 0),
+	F(revoke, timeout_ms, NUMBER, 100),
+	{ }
+};
+
 static const struct fuzz_field pool[] = {
 	F(pool, user_data, NUMBER, ~0ULL),
 	{ }
@@ -181,8 +199,8 @@ static const struct fuzz_field endpoint[] = {
 };
 
 static const struct fuzz_field sqe_fields[] = {
-	F(sqe, opcode, NUMBER, KRMSG_OP_WRITABLE),
-	F(sqe, flags, FLAGS, 31),
+	F(sqe, opcode, NUMBER, KRMSG_OP_READ),
+	F(sqe, flags, FLAGS, 127),
 	F(sqe, target, ENDPOINT, 0),
 	F(sqe, user_data, NUMBER, 16),
 	F(sqe, piece[0].region, REGION, 0),
@@ -208,6 +226,8 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(INJECT, inject, inject),
 	CMD(REGISTER, register, reg, OUT(REGION, register, out_region)),
 	CMD(RELEASE, release, release),
+	CMD(WINDOW, window, window, OUT(WINDOW, window, out_window)),
+	CMD(REVOKE, revoke, revoke_fields),
 	CMD(POOL, pool, pool, OUT(POOL, pool, out_pool)),
 	CMD(LISTEN, listen, listen_fields,
 	    OUT(LISTENER, listen, out_listener)),
@@ -325,6 +345,8 @@ static u64 right_value(struct fuzz *f, struct fuzz_ctx *c,
 		return fuzz_any_id(f, c, ID_ENDPOINT);
 	case K_REQUEST:
 		return fuzz_any_id(f, c, ID_REQUEST);
+	case K_WINDOW:
+		return fuzz_any_id(f, c, ID_WINDOW);
 	case K_OBJECT:
 		return object(f, c);
 	case K_MEM:
@@ -447,10 +469,22 @@ void fuzz_sqe(struct fuzz *f, struct fuzz_ctx *c, struct krmsg_sqe *sqe)
 	}
 	if (s.nr_pieces > 1)
 		s.piece[1] = s.piece[0];
+	if (s.opcode == KRMSG_OP_WRITE || s.opcode == KRMSG_OP_READ) {
+		s.nr_pieces = 1 + !fuzz_one_in(f, 8);
+		s.piece[1] = s.piece[0];
+		s.piece[0] = (struct krmsg_piece){
+			.region = fuzz_any_id(f, c, ID_WINDOW),
+			.offset = number(f, 8192),
+		};
+		if (s.nr_pieces == 1)
+			memset(&s.piece[1], 0, sizeof(s.piece[1]));
+		if (!fuzz_one_in(f, 8))
+			s.flags &= KRMSG_SQE_QUIET | KRMSG_SQE_FENCE;
+	} else if (s.opcode != KRMSG_OP_SEND) {
+		s.flags &= KRMSG_SQE_REJECT | KRMSG_SQE_QUIET;
+	}
 	if (!s.nr_pieces)
 		memset(s.piece, 0, sizeof(s.piece));
-	if (s.opcode != KRMSG_OP_SEND)
-		s.flags &= KRMSG_SQE_REJECT | KRMSG_SQE_QUIET;
 	if (s.opcode == KRMSG_OP_SEND && !fuzz_one_in(f, 8))
 		s.flags &= ~KRMSG_SQE_REJECT;
 	if (fuzz_one_in(f, 10))

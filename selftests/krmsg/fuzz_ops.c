@@ -223,6 +223,8 @@ static void note_record(struct fuzz *f, struct fuzz_ctx *c,
 		fuzz_arg(f, c, &fuzz_cmds[row], arg);
 		call_ioctl(f, c, row, arg);
 	}
+	if (r->type == KRMSG_REC_WINDOW)
+		fuzz_note_id(c, ID_WINDOW, r->user_data);
 	if (r->type == KRMSG_REC_ANNOUNCE)
 		f->announce = r->user_data;
 }

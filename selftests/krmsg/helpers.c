@@ -117,6 +117,42 @@ void pair_close(struct pair *p)
 	ctx_close(&p->b);
 }
 
+/* ---- windows ---- */
+
+int _test_ioctl_window(int fd, u32 rights, u32 endpoint, u32 region, u64 offset,
+		       u64 length, u64 tag, u32 *id)
+{
+	struct krmsg_window w = {
+		.size = sizeof(w),
+		.flags = rights,
+		.endpoint = endpoint,
+		.region = region,
+		.offset = offset,
+		.length = length,
+		.tag = tag,
+	};
+	int rc = ioctl(fd, KRMSG_IOC_WINDOW, &w);
+
+	if (id)
+		*id = w.out_window;
+	return rc;
+}
+
+int _test_ioctl_revoke(int fd, u32 endpoint, u32 window, u32 ms, u32 *forced)
+{
+	struct krmsg_revoke r = {
+		.size = sizeof(r),
+		.endpoint = endpoint,
+		.window = window,
+		.timeout_ms = ms,
+	};
+	int rc = ioctl(fd, KRMSG_IOC_REVOKE, &r);
+
+	if (forced)
+		*forced = r.out_forced;
+	return rc;
+}
+
 /* ---- memory ---- */
 
 #define HUGE_PAGE	(2 * MIB)

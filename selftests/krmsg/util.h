@@ -81,6 +81,19 @@ int _test_ioctl_release(int fd, u32 id, u32 flags);
 #define test_err_ioctl_release(err, fd, ...) \
 	TEST_ERR(fd, err, _test_ioctl_release(fd, __VA_ARGS__))
 
+int _test_ioctl_window(int fd, u32 rights, u32 endpoint, u32 region, u64 offset,
+		       u64 length, u64 tag, u32 *id);
+#define test_ioctl_window(fd, ...) \
+	TEST_OK(fd, _test_ioctl_window(fd, __VA_ARGS__))
+#define test_err_ioctl_window(err, fd, ...) \
+	TEST_ERR(fd, err, _test_ioctl_window(fd, __VA_ARGS__))
+
+int _test_ioctl_revoke(int fd, u32 endpoint, u32 window, u32 ms, u32 *forced);
+#define test_ioctl_revoke(fd, ...) \
+	TEST_OK(fd, _test_ioctl_revoke(fd, __VA_ARGS__))
+#define test_err_ioctl_revoke(err, fd, ...) \
+	TEST_ERR(fd, err, _test_ioctl_revoke(fd, __VA_ARGS__))
+
 int _test_ioctl_pool(int fd, u64 user_data, u32 *id);
 #define test_ioctl_pool(fd, ...) TEST_OK(fd, _test_ioctl_pool(fd, __VA_ARGS__))
 

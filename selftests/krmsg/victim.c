@@ -108,6 +108,11 @@ static void take_record(struct victim *v, const struct krmsg_rec *r)
 		v->announced++;
 		v->announce = r->user_data;
 		break;
+	case KRMSG_REC_WINDOW:
+		v->window = *r;
+		v->windows += !r->result;
+		v->revoked += r->result == -EKEYREVOKED;
+		break;
 	default:
 		take_end(v, r);
 		break;

@@ -43,6 +43,9 @@ struct victim {
 	u32 wrong;		/* of these, with a wrong length or pattern */
 	u32 announced;
 	u64 announce;		/* name of the last ANNOUNCE */
+	u32 windows;		/* WINDOW records: opened */
+	u32 revoked;		/* and revoked */
+	struct krmsg_rec window;	/* the last one */
 	struct victim_req req[VICTIM_REQS];
 	u32 nr_reqs;
 	long long slab;		/* kB in use when it began */

@@ -513,6 +513,22 @@ static void take_item(struct wire_peer *w, const struct krmsg_item *item)
 	case KRMSG_ITEM_LANE_REQUEST:
 		w->lane_request = true;
 		break;
+	case KRMSG_ITEM_WINDOW:
+		w->windows++;
+		w->win = *item;
+		w->credit += KRMSG_WIN_UNITS;
+		break;
+	case KRMSG_ITEM_WINDOW_KEY:
+		w->win_key = *item;
+		break;
+	case KRMSG_ITEM_WINDOW_REVOKE:
+		w->revokes++;
+		w->win_end = item->window;
+		break;
+	case KRMSG_ITEM_WINDOW_GONE:
+		w->gones++;
+		w->win_end = item->window;
+		break;
 	}
 }
 

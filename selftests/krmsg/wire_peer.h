@@ -148,6 +148,9 @@ struct wire_peer {
 	bool hold_acks;			/* acknowledge nothing */
 	struct wp_seg seg[WP_OFFERS];	/* of the victim's offers */
 	struct wp_open_offer offer[WP_OFFERS];
+	u32 windows, revokes, gones;	/* that were told */
+	struct krmsg_item win, win_key;	/* the last ones */
+	u32 win_end;			/* id in the last REVOKE or GONE */
 	bool ops_done;			/* last READ or BIND */
 	enum ibv_wc_status op_status;
 

@@ -280,6 +280,10 @@ static int take_item(struct session *s, const struct krmsg_frame *f,
 	case KRMSG_ITEM_SEG:
 	case KRMSG_ITEM_DONE:
 	case KRMSG_ITEM_REJECT:
+	case KRMSG_ITEM_WINDOW:
+	case KRMSG_ITEM_WINDOW_KEY:
+	case KRMSG_ITEM_WINDOW_REVOKE:
+	case KRMSG_ITEM_WINDOW_GONE:
 		return 0;	/* about memory, which is not here */
 	case KRMSG_ITEM_ACKS:
 		return take_acks_item(s, f->ack, i->acks);

@@ -203,7 +203,11 @@ static void add_any(const struct session *s, struct may *may, u32 ack)
 {
 	u32 len;
 
-	switch (rnd_below(16)) {
+	switch (rnd_below(18)) {
+	case 16:
+	case 17:
+		add_body(KRMSG_ITEM_WINDOW + rnd_below(4), 0, rnd(), 0);
+		break;
 	case 0:
 		add_acks(s, ack);
 		break;

@@ -45,13 +45,19 @@ static bool flag_goes_with(u32 flag, u32 op)
 	switch (flag) {
 	case KRMSG_SQE_QUIET:
 		return op == KRMSG_OP_NOP || op == KRMSG_OP_SEND ||
-		       op == KRMSG_OP_CANCEL || op == KRMSG_OP_WRITABLE;
+		       op == KRMSG_OP_CANCEL || op == KRMSG_OP_WRITABLE ||
+		       op == KRMSG_OP_WRITE || op == KRMSG_OP_READ;
 	case KRMSG_SQE_EARLY:
 	case KRMSG_SQE_UNORDERED:
 	case KRMSG_SQE_ZEROCOPY:
 		return op == KRMSG_OP_SEND;
 	case KRMSG_SQE_REJECT:
 		return op == KRMSG_OP_ANSWER;
+	case KRMSG_SQE_FENCE:
+		return op == KRMSG_OP_SEND || op == KRMSG_OP_WRITE ||
+		       op == KRMSG_OP_READ;
+	case KRMSG_SQE_REPLAYABLE:
+		return op == KRMSG_OP_WRITE;
 	}
 	return false;
 }
@@ -61,12 +67,14 @@ static u32 model(const struct krmsg_sqe *sqe, const struct krmsg_sqe_ext *ext)
 {
 	bool has_pieces = sqe->opcode == KRMSG_OP_SEND ||
 			  sqe->opcode == KRMSG_OP_RECV ||
-			  sqe->opcode == KRMSG_OP_ANSWER;
+			  sqe->opcode == KRMSG_OP_ANSWER ||
+			  sqe->opcode == KRMSG_OP_WRITE ||
+			  sqe->opcode == KRMSG_OP_READ;
 	bool two = sqe->nr_pieces > 2 && sqe->nr_pieces <= 6 && ext;
 	u64 sum = 0;
 	u32 may = 0, i;
 
-	if (sqe->opcode > 5)
+	if (sqe->opcode > 7)
 		may |= MAY_EOPNOTSUPP;
 	for (i = 0; i < 16; i++)
 		if (sqe->flags >> i & 1 && !flag_goes_with(1u << i, sqe->opcode))
@@ -185,12 +193,12 @@ TEST(exhaustive_heads)
 	struct krmsg_sqe sqe;
 	u32 op, nr, flags, more;
 
-	for (op = 0; op < 9; op++) {
+	for (op = 0; op < 11; op++) {
 		for (nr = 0; nr < 10; nr++) {
 			for (flags = 0; flags < 256; flags++) {
 				for (more = 0; more < 8; more++) {
 					fill(&sqe, &ext);
-					sqe.opcode = op == 8 ? 255 : op;
+					sqe.opcode = op == 10 ? 255 : op;
 					sqe.nr_pieces = nr == 9 ? 255 : nr;
 					sqe.flags = flags < 128 ? flags :
 						    flags << 8 | flags >> 4;
@@ -210,7 +218,8 @@ TEST(exhaustive_heads)
 TEST(unused_pieces_are_zero)
 {
 	static const u8 ops[] = { KRMSG_OP_SEND, KRMSG_OP_RECV,
-				  KRMSG_OP_ANSWER, KRMSG_OP_NOP };
+				  KRMSG_OP_ANSWER, KRMSG_OP_WRITE,
+				  KRMSG_OP_READ, KRMSG_OP_NOP };
 	struct krmsg_sqe_ext ext;
 	struct krmsg_sqe sqe;
 	struct krmsg_op op;
@@ -310,11 +319,11 @@ TEST(random_entries)
 
 	for (n = scaled(300000); n; n--) {
 		fill(&sqe, &ext);
-		sqe.opcode = rnd_below(16) ? rnd_below(6) : rnd();
+		sqe.opcode = rnd_below(16) ? rnd_below(8) : rnd();
 		sqe.nr_pieces = rnd_below(16) ? rnd_below(7) : rnd();
 		sqe.flags = rnd_below(2) ? 0 : 1u << rnd_below(16);
 		if (!rnd_below(4))
-			sqe.flags |= 1u << rnd_below(5);
+			sqe.flags |= 1u << rnd_below(7);
 		if (!rnd_below(8))
 			sqe.tag = rnd();
 		if (!rnd_below(8))

@@ -159,6 +159,32 @@ static const struct krmsg_wire_bye bye = {
 	.reason = LE32(KRMSG_BYE_ABORTED),
 };
 
+static const struct krmsg_wire_window window = {
+	.tag = LE64(0x3837363534333231),
+	.window = LE32(0x00000703),
+	.length = LE32(2097152 + 512),
+	.keys = LE16(2),
+	.rights = LE16(KRMSG_WIN_READ | KRMSG_WIN_WRITE),
+};
+
+static const struct krmsg_wire_window_key window_key[] = {
+	{
+		.addr = LE64(0x0000000000000e00),
+		.rkey = LE32(0xa1b2c3d4),
+		.length = LE32(2097152 - 0xe00),
+		.window = LE32(0x00000703),
+	}, {
+		.rkey = LE32(0xa1b2c3d5),
+		.length = LE32(0xe00 + 512),
+		.window = LE32(0x00000703),
+		.index = LE16(1),
+	},
+};
+
+static const struct krmsg_wire_window_end window_end = {
+	.window = LE32(0x00000703),
+};
+
 static const struct krmsg_cm_req req = {
 	.magic = LE32(KRMSG_CM_MAGIC),
 	.version = KRMSG_WIRE_VERSION,
@@ -229,6 +255,9 @@ TEST(golden_structs)
 	expect_bytes("wire_lane_hello", &lane, sizeof(lane));
 	expect_bytes("wire_position", &position, sizeof(position));
 	expect_bytes("wire_bye", &bye, sizeof(bye));
+	expect_bytes("wire_window", &window, sizeof(window));
+	expect_bytes("wire_window_key", &window_key[0], sizeof(window_key[0]));
+	expect_bytes("wire_window_end", &window_end, sizeof(window_end));
 	expect_bytes("cm_req", &req, sizeof(req));
 	expect_bytes("cm_rep", &rep, sizeof(rep));
 
@@ -331,6 +360,23 @@ TEST(golden_frames_of_recovery)
 	expect_frame("frame.bye", &usual);
 }
 
+TEST(golden_frames_of_windows)
+{
+	begin();
+	add(KRMSG_ITEM_WINDOW, 0, 0, &window, sizeof(window));
+	add(KRMSG_ITEM_WINDOW_KEY, 0, 0, &window_key[0], sizeof(window_key[0]));
+	add(KRMSG_ITEM_WINDOW_KEY, 0, 0, &window_key[1], sizeof(window_key[1]));
+	expect_frame("frame.window", &usual);
+
+	begin();
+	add(KRMSG_ITEM_WINDOW_REVOKE, 0, 0, &window_end, sizeof(window_end));
+	expect_frame("frame.window_revoke", &usual);
+
+	begin();
+	add(KRMSG_ITEM_WINDOW_GONE, 0, 0, &window_end, sizeof(window_end));
+	expect_frame("frame.window_gone", &usual);
+}
+
 static void expect_req(const char *name, const struct krmsg_cm_req *want,
 		       const char *text)
 {
@@ -398,6 +444,9 @@ TEST(values)
 	EXPECT_EQ(KRMSG_FRAME_ACK_NOW, 1, "flag of a frame");
 	EXPECT_EQ(KRMSG_FRAME_PING, 2, "flag of a frame");
 	EXPECT_EQ(KRMSG_HELLO_FEATURES, 1, "features");
+	EXPECT_EQ(KRMSG_WINS, 64, "windows");
+	EXPECT_EQ(KRMSG_WIN_KEYS, 256, "keys of windows");
+	EXPECT_EQ(KRMSG_WIN_UNITS, 2, "units of a window");
 	EXPECT_EQ(KRMSG_WIRE_REASONS, KRMSG_WIRE_GONE, "words of a POSITION");
 	EXPECT_LE(sizeof(struct krmsg_cm_req) + KRMSG_PRIVATE_MAX, 56,
 		  "room in a connect request");

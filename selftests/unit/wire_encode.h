@@ -18,6 +18,9 @@ static inline void encode_body(u8 *p, const struct krmsg_item *i)
 	struct krmsg_wire_done *done = (void *)p;
 	struct krmsg_wire_reject *reject = (void *)p;
 	struct krmsg_wire_bye *bye = (void *)p;
+	struct krmsg_wire_window *window = (void *)p;
+	struct krmsg_wire_window_key *key = (void *)p;
+	struct krmsg_wire_window_end *end = (void *)p;
 
 	switch (i->type) {
 	case KRMSG_ITEM_HELLO:
@@ -58,6 +61,24 @@ static inline void encode_body(u8 *p, const struct krmsg_item *i)
 	case KRMSG_ITEM_BYE:
 		bye->reason = cpu_to_le32(i->reason);
 		break;
+	case KRMSG_ITEM_WINDOW:
+		window->tag = cpu_to_le64(i->tag);
+		window->window = cpu_to_le32(i->window);
+		window->length = cpu_to_le32(i->length);
+		window->keys = cpu_to_le16(i->segments);
+		window->rights = cpu_to_le16(i->rights);
+		break;
+	case KRMSG_ITEM_WINDOW_KEY:
+		key->addr = cpu_to_le64(i->addr);
+		key->rkey = cpu_to_le32(i->rkey);
+		key->length = cpu_to_le32(i->length);
+		key->window = cpu_to_le32(i->window);
+		key->index = cpu_to_le16(i->index);
+		break;
+	case KRMSG_ITEM_WINDOW_REVOKE:
+	case KRMSG_ITEM_WINDOW_GONE:
+		end->window = cpu_to_le32(i->window);
+		break;
 	}
 }
 
@@ -85,6 +106,13 @@ static inline int encoded_length(const struct krmsg_item *i)
 		return sizeof(struct krmsg_wire_position);
 	case KRMSG_ITEM_BYE:
 		return sizeof(struct krmsg_wire_bye);
+	case KRMSG_ITEM_WINDOW:
+		return sizeof(struct krmsg_wire_window);
+	case KRMSG_ITEM_WINDOW_KEY:
+		return sizeof(struct krmsg_wire_window_key);
+	case KRMSG_ITEM_WINDOW_REVOKE:
+	case KRMSG_ITEM_WINDOW_GONE:
+		return sizeof(struct krmsg_wire_window_end);
 	case KRMSG_ITEM_FIN:
 	case KRMSG_ITEM_LANE_REQUEST:
 		return 0;

@@ -46,7 +46,7 @@ static const struct field hdr_fields[] = {
 
 /* Which flags an item may have hangs on its type: see kinds[]. */
 static const struct field item_fields[] = {
-	FIELD(krmsg_item_hdr, type,	0, 1, 1, 12),
+	FIELD(krmsg_item_hdr, type,	0, 1, 1, 16),
 	FIELD(krmsg_item_hdr, flags,	1, 1, 0, MAX1),
 	FIELD(krmsg_item_hdr, length,	2, 2, 0, MAX2),
 	FIELD(krmsg_item_hdr, seq,	4, 4, 0, MAX4),
@@ -148,6 +148,33 @@ static const struct field bye_fields[] = {
 	{ }
 };
 
+/* Of an id the low 8 bits are below 64. */
+static const struct field window_fields[] = {
+	FIELD(krmsg_wire_window, tag,		0, 8, 0, MAX8),
+	FIELD(krmsg_wire_window, window,	8, 4, 0x100, 0xffffff3f),
+	FIELD(krmsg_wire_window, length,	12, 4, 1, 0xffffffff),
+	FIELD(krmsg_wire_window, keys,		16, 2, 1, 256),
+	FIELD(krmsg_wire_window, rights,	18, 2, 1, 3),
+	FIELD(krmsg_wire_window, reserved,	20, 4, 0, 0),
+	{ }
+};
+
+static const struct field window_key_fields[] = {
+	FIELD(krmsg_wire_window_key, addr,	0, 8, 0, MAX8),
+	FIELD(krmsg_wire_window_key, rkey,	8, 4, 0, MAX4),
+	FIELD(krmsg_wire_window_key, length,	12, 4, 1, 0xffffffff),
+	FIELD(krmsg_wire_window_key, window,	16, 4, 0x100, 0xffffff3f),
+	FIELD(krmsg_wire_window_key, index,	20, 2, 0, 255),
+	FIELD(krmsg_wire_window_key, reserved,	22, 2, 0, 0),
+	{ }
+};
+
+static const struct field window_end_fields[] = {
+	FIELD(krmsg_wire_window_end, window,	0, 4, 0x100, 0xffffff3f),
+	FIELD(krmsg_wire_window_end, reserved,	4, 4, 0, 0),
+	{ }
+};
+
 static const struct field req_fields[] = {
 	FIELD(krmsg_cm_req, magic,	0, 4, 0x67736d6b, 0x67736d6b),
 	FIELD(krmsg_cm_req, version,	4, 1, 1, 1),
@@ -194,6 +221,9 @@ static const struct wire_struct {
 	WIRE_STRUCT(krmsg_wire_lane_hello, lane_fields),
 	WIRE_STRUCT(krmsg_wire_position, position_fields),
 	WIRE_STRUCT(krmsg_wire_bye, bye_fields),
+	WIRE_STRUCT(krmsg_wire_window, window_fields),
+	WIRE_STRUCT(krmsg_wire_window_key, window_key_fields),
+	WIRE_STRUCT(krmsg_wire_window_end, window_end_fields),
 	WIRE_STRUCT(krmsg_cm_req, req_fields),
 	WIRE_STRUCT(krmsg_cm_rep, rep_fields),
 };
@@ -217,6 +247,10 @@ static const struct kind {
 	[10] = { lane_fields, 16, 0, false },
 	[11] = { position_fields, 160, 0, false },
 	[12] = { bye_fields, 8, 0, false },
+	[13] = { window_fields, 24, 0, false },
+	[14] = { window_key_fields, 24, 0, false },
+	[15] = { window_end_fields, 8, 0, false },
+	[16] = { window_end_fields, 8, 0, false },
 };
 
 #define KINDS	ARRAY_SIZE(kinds)

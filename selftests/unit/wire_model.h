@@ -42,6 +42,17 @@ static bool fits_together(u32 type, const u8 *b)
 	case KRMSG_ITEM_SEG:
 		return field(b, seg_fields, "addr") <=
 		       MAX8 - field(b, seg_fields, "length");
+	case KRMSG_ITEM_WINDOW:
+		return field(b, window_fields, "window") % 256 < 64 &&
+		       field(b, window_fields, "keys") <=
+		       field(b, window_fields, "length");
+	case KRMSG_ITEM_WINDOW_KEY:
+		return field(b, window_key_fields, "window") % 256 < 64 &&
+		       field(b, window_key_fields, "addr") <=
+		       MAX8 - field(b, window_key_fields, "length");
+	case KRMSG_ITEM_WINDOW_REVOKE:
+	case KRMSG_ITEM_WINDOW_GONE:
+		return field(b, window_end_fields, "window") % 256 < 64;
 	}
 	return true;
 }
@@ -74,6 +85,22 @@ static void random_body(u32 type, u8 *p)
 			put(p, 8, 0 - get(p + 12, 4) - 1 - rnd_below(3));
 		else
 			put(p, 8, rnd() >> 1);
+		break;
+	case KRMSG_ITEM_WINDOW:
+		p[8] %= 64;
+		if (get(p + 12, 4) < get(p + 16, 2))
+			put(p + 12, 4, get(p + 16, 2));
+		break;
+	case KRMSG_ITEM_WINDOW_KEY:
+		p[16] %= 64;
+		if (rnd_below(2))
+			put(p, 8, 0 - get(p + 12, 4) - 1 - rnd_below(3));
+		else
+			put(p, 8, rnd() >> 1);
+		break;
+	case KRMSG_ITEM_WINDOW_REVOKE:
+	case KRMSG_ITEM_WINDOW_GONE:
+		*p %= 64;
 		break;
 	}
 }
@@ -152,6 +179,24 @@ static void compare_item(const u8 *p, const struct krmsg_item *item)
 		break;
 	case KRMSG_ITEM_BYE:
 		SAME(item->reason, bye_fields, "reason");
+		break;
+	case KRMSG_ITEM_WINDOW:
+		SAME(item->tag, window_fields, "tag");
+		SAME(item->window, window_fields, "window");
+		SAME(item->length, window_fields, "length");
+		SAME(item->segments, window_fields, "keys");
+		SAME(item->rights, window_fields, "rights");
+		break;
+	case KRMSG_ITEM_WINDOW_KEY:
+		SAME(item->addr, window_key_fields, "addr");
+		SAME(item->rkey, window_key_fields, "rkey");
+		SAME(item->length, window_key_fields, "length");
+		SAME(item->window, window_key_fields, "window");
+		SAME(item->index, window_key_fields, "index");
+		break;
+	case KRMSG_ITEM_WINDOW_REVOKE:
+	case KRMSG_ITEM_WINDOW_GONE:
+		SAME(item->window, window_end_fields, "window");
 		break;
 	}
 	if (item->type == KRMSG_ITEM_DATA)

@@ -63,7 +63,12 @@
  *  -EPROTO       the peer broke the protocol
  *  -EIO          the device failed; the event record has its status
  *  -ENODEV       the device was removed; no RDMA device reaches the address
- *  -EACCES       a RECV or ANSWER names a read-only region
+ *  -EACCES       a RECV, ANSWER or READ names a read-only region; a window does
+ *                not have the right, or the peer's device has refused
+ *  -ERANGE       the bytes are not inside the window
+ *  -EKEYREVOKED  the window has been revoked
+ *  -EREMOTEIO    the link broke while a WRITE was under way: it may have been
+ *                done, in parts or not at all
  *  -EINVAL, -ENOENT, -EOPNOTSUPP
  *                the request itself was wrong, as for ioctls
  */
@@ -89,6 +94,8 @@
 #define KRMSG_IOC_REGISTER	_IO(KRMSG_IOC_MAGIC, 0x10)
 #define KRMSG_IOC_RELEASE	_IO(KRMSG_IOC_MAGIC, 0x11)
 #define KRMSG_IOC_POOL		_IO(KRMSG_IOC_MAGIC, 0x12)
+#define KRMSG_IOC_WINDOW	_IO(KRMSG_IOC_MAGIC, 0x13)
+#define KRMSG_IOC_REVOKE	_IO(KRMSG_IOC_MAGIC, 0x14)
 #define KRMSG_IOC_LISTEN	_IO(KRMSG_IOC_MAGIC, 0x20)
 #define KRMSG_IOC_CONNECT	_IO(KRMSG_IOC_MAGIC, 0x21)
 #define KRMSG_IOC_ACCEPT	_IO(KRMSG_IOC_MAGIC, 0x22)
@@ -103,6 +110,7 @@
 #define KRMSG_PRIVATE_MAX	24	/* bytes of private data, each way */
 #define KRMSG_UNIT		32	/* bytes; records are whole units */
 #define KRMSG_NAME_MAX		64
+#define KRMSG_MAX_WINDOWS	64	/* open to one peer at a time */
 
 /**
  * struct krmsg_addr - an IP address and port
@@ -125,6 +133,7 @@ struct krmsg_addr {
 #define KRMSG_FEAT_POOL		(1ULL << 3)
 #define KRMSG_FEAT_CANCEL	(1ULL << 4)
 #define KRMSG_FEAT_RECOVERY	(1ULL << 5)	/* sessions outlive their QPs */
+#define KRMSG_FEAT_ONE_SIDED	(1ULL << 6)	/* windows, WRITE and READ */
 #define KRMSG_FEAT_SQPOLL	(1ULL << 8)	/* submission threads, vectors */
 
 /**
@@ -295,6 +304,8 @@ struct krmsg_piece {
 #define KRMSG_OP_CANCEL		3	/* target: endpoint or pool */
 #define KRMSG_OP_ANSWER		4	/* target: endpoint; see below */
 #define KRMSG_OP_WRITABLE	5	/* target: endpoint */
+#define KRMSG_OP_WRITE		6	/* target: endpoint; see below */
+#define KRMSG_OP_READ		7	/* target: endpoint; see below */
 
 /* Flags of an SQ entry. */
 #define KRMSG_SQE_QUIET		(1U << 0) /* no record for a success */
@@ -302,6 +313,8 @@ struct krmsg_piece {
 #define KRMSG_SQE_UNORDERED	(1U << 2) /* may overtake and be overtaken */
 #define KRMSG_SQE_ZEROCOPY	(1U << 3) /* pull it even when it is small */
 #define KRMSG_SQE_REJECT	(1U << 4) /* ANSWER: refuse the message */
+#define KRMSG_SQE_FENCE		(1U << 5) /* wait for WRITEs and READs before it */
+#define KRMSG_SQE_REPLAYABLE	(1U << 6) /* WRITE: may be done twice */
 
 /**
  * struct krmsg_sqe - an entry of the submission queue, 64 bytes
@@ -340,6 +353,20 @@ struct krmsg_piece {
  *
  * WRITABLE: asks for one KRMSG_EV_WRITABLE event as soon as the endpoint takes
  * sends without queueing them.
+ *
+ * WRITE, READ: between a window of the peer and the pieces of regions. The first
+ * piece names the window: region is its id, offset where in the window, length 0.
+ * The pieces behind it are here; together they say how many bytes. 0 bytes are
+ * allowed. A WRITE has ended when the bytes are in the peer's memory, a READ when
+ * they are here. They are begun in the order of the SQ, and their records come in
+ * that order; of what they find and leave in memory, a READ behind a WRITE sees
+ * what that has written, all else has an order only with KRMSG_SQE_FENCE.
+ * Whether they are before or behind messages is not said without it, either.
+ * When the link breaks, a READ is done again; a WRITE ends with -EREMOTEIO,
+ * unless it is KRMSG_SQE_REPLAYABLE.
+ *
+ * KRMSG_SQE_FENCE: a WRITE, READ or SEND with it is begun only when all WRITEs
+ * and READs that stand before it for that endpoint have ended.
  */
 struct krmsg_sqe {
 	__u8  opcode;
@@ -367,6 +394,7 @@ struct krmsg_sqe_ext {
 #define KRMSG_REC_ANNOUNCE	4	/* a message waits for its ANSWER */
 #define KRMSG_REC_EVENT		5	/* struct krmsg_event follows */
 #define KRMSG_REC_CONNREQ	6	/* struct krmsg_connreq follows */
+#define KRMSG_REC_WINDOW	7	/* the peer has opened or revoked a window */
 
 /* Flags of records. */
 #define KRMSG_RECF_UNORDERED	(1U << 0) /* sent with UNORDERED */
@@ -374,17 +402,19 @@ struct krmsg_sqe_ext {
 /**
  * struct krmsg_rec - a record in the completion ring, 32 bytes and a payload
  * @type: KRMSG_REC_...
- * @flags: KRMSG_RECF_...
+ * @flags: KRMSG_RECF_...; WINDOW: its rights, KRMSG_WIN_...
  * @units: units of KRMSG_UNIT bytes, this header included; the next record
  *	is that far on
  * @endpoint: the endpoint, pool or listener
  * @user_data: COMPLETION, BUFFER: of the request; MESSAGE, EVENT: of the
- *	endpoint; CONNREQ: of the listener; ANNOUNCE: a name for the ANSWER
- * @result: 0 or a negative errno
+ *	endpoint; CONNREQ: of the listener; ANNOUNCE: a name for the ANSWER;
+ *	WINDOW: its id, for WRITE and READ
+ * @result: 0 or a negative errno; WINDOW: 0: open, -EKEYREVOKED: revoked
  * @length: bytes of the message; with -EMSGSIZE its true length; EVENT and
- *	CONNREQ: bytes of the payload
+ *	CONNREQ: bytes of the payload; WINDOW: bytes of the window
  * @tag: MESSAGE, BUFFER, ANNOUNCE and completed ANSWER: the sender's tag;
- *	EVENT: KRMSG_EV_... bits; CONNREQ: id of the connect request
+ *	EVENT: KRMSG_EV_... bits; CONNREQ: id of the connect request; WINDOW:
+ *	the owner's tag
  */
 struct krmsg_rec {
 	__u8  type;
@@ -749,12 +779,73 @@ struct krmsg_register {
  * @reserved: 0
  *
  * Waits until no request uses the region. After EINTR the region is as before.
+ * EBUSY while a window is open on it.
  */
 struct krmsg_release {
 	__u32 size;
 	__u32 flags;
 	__u32 region;
 	__u32 reserved;
+};
+
+/* Flags of KRMSG_IOC_WINDOW: what the peer may do. */
+#define KRMSG_WIN_READ		(1U << 0)
+#define KRMSG_WIN_WRITE		(1U << 1)
+
+/**
+ * struct krmsg_window - KRMSG_IOC_WINDOW: open bytes of a region to a peer
+ * @size: sizeof(struct krmsg_window)
+ * @flags: KRMSG_WIN_..., at least one
+ * @endpoint: whose peer gets at them; it has been open
+ * @region: id of the region
+ * @offset: first byte in the region
+ * @length: bytes, 1 to 2^32 - 1
+ * @tag: goes to the peer with the window
+ * @out_window: id of the window, for this endpoint and its peer
+ * @out_reserved: 0
+ *
+ * Does not wait: the peer gets a KRMSG_REC_WINDOW record with the id. The peer
+ * gets at these bytes, and no others, until KRMSG_IOC_REVOKE or the end of the
+ * endpoint, also on later links. ENOSPC beyond KRMSG_MAX_WINDOWS, or 256 keys;
+ * a key covers as many pages as the device's out_max_mr_pages says, 512 at most.
+ * The record costs the peer's process, as does the one of the end, 32 bytes of
+ * what it lets this side fill in its completion ring.
+ */
+struct krmsg_window {
+	__u32 size;
+	__u32 flags;
+	__u32 endpoint;
+	__u32 region;
+	__u64 offset;
+	__u64 length;
+	__u64 tag;
+	__u32 out_window;
+	__u32 out_reserved;
+};
+
+/**
+ * struct krmsg_revoke - KRMSG_IOC_REVOKE: close a window
+ * @size: sizeof(struct krmsg_revoke)
+ * @flags: 0
+ * @endpoint: its endpoint
+ * @window: its id
+ * @timeout_ms: how long the peer may take; 0: the default of 5 s
+ * @out_forced: 1 when the peer has not answered in that time
+ *
+ * Asks the peer to begin nothing more, and waits until what is under way has
+ * ended; then the peer's process has a KRMSG_REC_WINDOW record, and the key is
+ * dead. When that takes too long, the link is broken, which kills the key as
+ * well, and made anew; an endpoint that does not recover ends. When the call has
+ * returned 0, the peer cannot get at the bytes any more. After EINTR the window
+ * is being closed: call again to wait.
+ */
+struct krmsg_revoke {
+	__u32 size;
+	__u32 flags;
+	__u32 endpoint;
+	__u32 window;
+	__u32 timeout_ms;
+	__u32 out_forced;
 };
 
 /**

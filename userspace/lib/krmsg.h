@@ -94,6 +94,14 @@ int krmsg_prep_cancel(struct krmsg *k, uint32_t target, uint64_t which,
 int krmsg_prep_answer(struct krmsg *k, uint32_t endpoint, uint64_t announce,
 		      const struct krmsg_piece *pieces, unsigned int nr_pieces,
 		      unsigned int flags, uint64_t user_data);
+int krmsg_prep_write(struct krmsg *k, uint32_t endpoint, uint32_t window,
+		     uint64_t offset, const struct krmsg_piece *pieces,
+		     unsigned int nr_pieces, unsigned int flags,
+		     uint64_t user_data);
+int krmsg_prep_read(struct krmsg *k, uint32_t endpoint, uint32_t window,
+		    uint64_t offset, const struct krmsg_piece *pieces,
+		    unsigned int nr_pieces, unsigned int flags,
+		    uint64_t user_data);
 int krmsg_prep_writable(struct krmsg *k, uint32_t endpoint, uint64_t user_data);
 
 #define KRMSG_FOREVER	(-1LL)	/* a timeout that never comes */
@@ -139,6 +147,11 @@ int krmsg_counters(struct krmsg *k, uint32_t id,
 int krmsg_register(struct krmsg *k, const void *addr, size_t length,
 		   unsigned int flags, uint32_t *region);
 int krmsg_release(struct krmsg *k, uint32_t region, unsigned int flags);
+int krmsg_window_open(struct krmsg *k, uint32_t endpoint, uint32_t region,
+		      uint64_t offset, uint64_t length, unsigned int rights,
+		      uint64_t tag, uint32_t *window);
+int krmsg_window_revoke(struct krmsg *k, uint32_t endpoint, uint32_t window,
+			unsigned int timeout_ms);
 int krmsg_pool_create(struct krmsg *k, uint64_t user_data, uint32_t *pool);
 int krmsg_listen(struct krmsg *k, const struct krmsg_addr *addr,
 		 uint32_t backlog, uint64_t user_data, uint32_t *listener,
