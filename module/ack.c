@@ -47,6 +47,9 @@ static void end_send(struct krmsg_ep *ep, struct krmsg_req *req)
 		krmsg_earlylog_drop(&ep->log, req->logged);
 	ep->nr_sends--;
 	ep->nr_loud -= krmsg_is_loud(req);
+	/* the record tells how much was written */
+	if (unlikely(req->flags & KRMSG_SQE_NOTIFY))
+		req->length = req->os.left;
 	if (!req->result)
 		ep->stats.tx_messages++;
 	krmsg_req_end(ep->ctx, req, req->result);

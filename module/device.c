@@ -40,6 +40,7 @@ static int dev_add(struct ib_device *ib)
 	INIT_LIST_HEAD(&dev->users);
 	dev->max_read_sge = clamp_t(u32, sge, 1, KRMSG_READ_SGE);
 	dev->max_rd_atom = max(a->max_qp_rd_atom, 1);
+	dev->atomic = a->atomic_cap != IB_ATOMIC_NONE;
 	dev->max_init_rd_atom = max(a->max_qp_init_rd_atom, 1);
 	dev->max_qp_wr = a->max_qp_wr;
 	dev->max_cqe = a->max_cqe;
@@ -269,11 +270,12 @@ static void fill_info(const struct krmsg_dev *dev, struct krmsg_device_info *arg
 	arg->out_node_guid = be64_to_cpu(ib->node_guid);
 	arg->out_max_sge = ib->attrs.max_send_sge;
 	arg->out_max_read_sge = dev->max_read_sge;
+	arg->out_atomic = dev->atomic;
 	arg->out_max_qp_wr = dev->max_qp_wr;
 	arg->out_max_cqe = dev->max_cqe;
 	arg->out_max_qp_rd_atom = dev->max_rd_atom;
 	arg->out_max_mr_pages = dev->max_mr_pages;
-	arg->out_comp_vectors = ib->num_comp_vectors;
+	arg->out_comp_vectors = min_t(u32, ib->num_comp_vectors, U16_MAX);
 	arg->out_usable = !why;
 	strscpy(arg->out_name, dev_name(&ib->dev), sizeof(arg->out_name));
 	strscpy(arg->out_why, why ?: "", sizeof(arg->out_why));

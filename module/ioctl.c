@@ -399,7 +399,8 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 		    .flags = KRMSG_RELEASE_NOWAIT),
 	KRMSG_IOCTL(WINDOW, krmsg_window, krmsg_do_window,
 		    KRMSG_OUT(krmsg_window, out_window, out_reserved),
-		    .flags = KRMSG_WIN_READ | KRMSG_WIN_WRITE,
+		    .flags = KRMSG_WIN_READ | KRMSG_WIN_WRITE |
+			     KRMSG_WIN_ATOMIC,
 		    .need = KRMSG_RINGS | KRMSG_PROBE,
 		    .undo = krmsg_undo_window),
 	KRMSG_IOCTL(REVOKE, krmsg_revoke, krmsg_do_revoke,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * WRITE and READ through windows of the peer, on the data lane. A request waits
+ * What goes through windows of the peer, on the data lane. A request waits
  * in the queue until all of it is posted, then it flies. Work requests of a
  * queue pair complete in their order, so that one completion ends all requests
  * before it as well. All under ctx->lock.
@@ -38,8 +38,37 @@ static int check_window(struct krmsg_ep *ep, const struct krmsg_piece *p,
 	return 0;
 }
 
+static bool is_atomic(u8 opcode)
+{
+	return opcode == KRMSG_OP_FETCH_ADD || opcode == KRMSG_OP_CMP_SWAP;
+}
+
+static u16 right_for(u8 opcode)
+{
+	switch (opcode) {
+	case KRMSG_OP_WRITE:
+		return KRMSG_WIN_WRITE;
+	case KRMSG_OP_READ:
+		return KRMSG_WIN_READ;
+	default:
+		return KRMSG_WIN_ATOMIC;
+	}
+}
+
+/* Both places are words that lie in one page. */
+static int check_atomic(struct krmsg_ep *ep, const struct krmsg_op *op,
+			struct krmsg_req *req)
+{
+	if (!ep->dev || !ep->dev->atomic)
+		return -EOPNOTSUPP;
+	if (req->nr_pieces != 1 || req->length != sizeof(u64) ||
+	    req->piece[0].offset % sizeof(u64))
+		return -EINVAL;
+	return 0;
+}
+
 /**
- * krmsg_onesided_start() - begin a WRITE or READ
+ * krmsg_onesided_start() - begin a WRITE, READ or atomic operation
  * @ep: the endpoint, locked
  * @op: the request; its first piece is in the window
  * @req: gets it; its pieces are claimed
@@ -50,15 +79,16 @@ int krmsg_onesided_start(struct krmsg_ep *ep, const struct krmsg_op *op,
 			 struct krmsg_req *req)
 {
 	const struct krmsg_piece *p = &op->piece[0];
-	u16 right = op->opcode == KRMSG_OP_READ ? KRMSG_WIN_READ :
-		    KRMSG_WIN_WRITE;
-	int err;
+	int err = 0;
 
 	if (!krmsg_state_can_queue(ep->state))
 		return ep->state == KRMSG_S_CLOSING ? -EPIPE : -ENOTCONN;
 	if (ep->fin_wanted || ep->closing)
 		return -EPIPE;
-	err = check_window(ep, p, op->length, right);
+	if (is_atomic(op->opcode))
+		err = check_atomic(ep, op, req);
+	if (!err)
+		err = check_window(ep, p, op->length, right_for(op->opcode));
 	if (err)
 		return err;
 	req->ep = ep;
@@ -67,6 +97,7 @@ int krmsg_onesided_start(struct krmsg_ep *ep, const struct krmsg_op *op,
 		.at = p->offset,
 		.left = op->length,
 		.stamp = ep->win.next++,
+		.arg = op->arg,
 		.win = KRMSG_WIN_INDEX(p->region),
 		.key = KRMSG_NO_KEY,
 	};
@@ -77,7 +108,8 @@ int krmsg_onesided_start(struct krmsg_ep *ep, const struct krmsg_op *op,
 	return 0;
 }
 
-static void end(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
+/* It leaves the data lane. */
+static void leave(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
 {
 	struct krmsg_rwin *w = rwin_of(ep, req);
 
@@ -86,6 +118,29 @@ static void end(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
 	ep->win.done += !result;
 	if (req->os.begun && !--w->uses)
 		krmsg_rwin_idle(ep, w);
+}
+
+/*
+ * The bytes are there: tell the owner, by what is a message without bytes from
+ * here on, with all that is promised for messages.
+ */
+static void notify(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	leave(ep, req, 0);
+	krmsg_req_drop_pieces(ep->ctx, req);
+	req->flags &= KRMSG_SQE_NOTIFY | KRMSG_SQE_QUIET;
+	req->os.left = req->length;
+	req->length = 0;
+	list_add_tail(&req->node, &ep->sends);
+	if (!ep->unsent)
+		ep->unsent = req;
+	ep->nr_sends++;
+	krmsg_ep_dirty(ep);
+}
+
+static void end(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
+{
+	leave(ep, req, result);
 	krmsg_req_end(ep->ctx, req, result);
 	/* a FIN or a fenced send may have waited for it */
 	if (krmsg_state_live(ep->state))
@@ -115,11 +170,13 @@ static bool may_be_silent(struct krmsg_ep *ep, struct krmsg_req *req)
 	struct krmsg_req *next;
 
 	if (!(req->flags & KRMSG_SQE_QUIET) || req->result ||
+	    (req->flags & KRMSG_SQE_NOTIFY) ||
 	    list_is_last(&req->node, &ep->win.queue))
 		return false;
 	/* only when one is posted behind it, at once */
 	next = list_next_entry(req, node);
 	return !(next->flags & KRMSG_SQE_FENCE) &&
+	       !is_atomic(next->opcode) &&
 	       rwin_of(ep, next)->state == KRMSG_RWIN_OPEN &&
 	       krmsg_lane_sq_free(&ep->data) > 2;
 }
@@ -141,16 +198,36 @@ static u32 fill_sges(struct krmsg_ep *ep, struct krmsg_req *req,
 	return bytes;
 }
 
-/* Post as much of a request as one work request takes. */
-static int post_one(struct krmsg_ep *ep, struct krmsg_req *req)
+/* A work request of a request, ready but for how it completes. */
+static int post(struct krmsg_ep *ep, struct krmsg_req *req,
+		struct ib_send_wr *wr)
 {
 	struct krmsg_lane *lane = &ep->data;
 	struct krmsg_read *rd = &ep->reads[ep->read_next % KRMSG_READS];
+
+	wr->wr_cqe = &rd->cqe;
+	rd->seg = NULL;
+	rd->req = req;
+	rd->ends = !req->os.left;
+	rd->wr_end = lane->wr_posted + 1;
+	if ((rd->ends && !may_be_silent(ep, req)) ||
+	    krmsg_data_must_signal(lane)) {
+		wr->send_flags = IB_SEND_SIGNALED;
+		lane->wr_signaled = lane->wr_posted + 1;
+	}
+	lane->wr_posted++;
+	ep->read_next++;
+	return krmsg_fault(KRMSG_FAULT_POST_READ) ?:
+	       ib_post_send(lane->qp, wr, NULL);
+}
+
+/* Post as much of a request as one work request takes. */
+static int post_bytes(struct krmsg_ep *ep, struct krmsg_req *req)
+{
 	struct ib_sge sge[KRMSG_READ_SGE] __uninitialized;
 	const struct krmsg_rkey *k;
 	struct ib_rdma_wr wr = {
 		.wr = {
-			.wr_cqe = &rd->cqe,
 			.opcode = IB_WR_RDMA_WRITE,
 			.sg_list = sge,
 		},
@@ -170,19 +247,50 @@ static int post_one(struct krmsg_ep *ep, struct krmsg_req *req)
 		req->os.at += bytes;
 		req->os.left -= bytes;
 	}
-	rd->seg = NULL;
-	rd->req = req;
-	rd->ends = !req->os.left;
-	rd->wr_end = lane->wr_posted + 1;
-	if ((rd->ends && !may_be_silent(ep, req)) ||
-	    krmsg_data_must_signal(lane)) {
-		wr.wr.send_flags = IB_SEND_SIGNALED;
-		lane->wr_signaled = lane->wr_posted + 1;
-	}
-	lane->wr_posted++;
-	ep->read_next++;
-	return krmsg_fault(KRMSG_FAULT_POST_READ) ?:
-	       ib_post_send(lane->qp, &wr.wr, NULL);
+	return post(ep, req, &wr.wr);
+}
+
+static int post_atomic(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	const struct krmsg_rkey *k = find_key(ep, req);
+	bool swap = req->opcode == KRMSG_OP_CMP_SWAP;
+	struct ib_sge sge;
+	struct ib_atomic_wr wr = {
+		.wr = {
+			.opcode = swap ? IB_WR_ATOMIC_CMP_AND_SWP :
+				  IB_WR_ATOMIC_FETCH_AND_ADD,
+			.sg_list = &sge,
+		},
+		.remote_addr = k->addr + (req->os.at - k->start),
+		.rkey = k->rkey,
+		.compare_add = swap ? req->os.arg : req->tag,
+		.swap = swap ? req->tag : 0,
+	};
+
+	fill_sges(ep, req, &sge, sizeof(u64), &wr.wr.num_sge);
+	req->os.at += sizeof(u64);
+	req->os.left = 0;
+	return post(ep, req, &wr.wr);
+}
+
+/*
+ * The owner's memory is aligned as its pages are, which the peer's kernel alone
+ * knows: what is not aligned ends here, not in an access error.
+ */
+static bool is_odd(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	const struct krmsg_rkey *k;
+
+	if (!is_atomic(req->opcode) || req->os.begun)
+		return false;
+	k = find_key(ep, req);
+	return (k->addr + (req->os.at - k->start)) % sizeof(u64);
+}
+
+static int post_one(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	return is_atomic(req->opcode) ? post_atomic(ep, req) :
+	       post_bytes(ep, req);
 }
 
 static bool may_begin(struct krmsg_ep *ep, const struct krmsg_req *req)
@@ -216,6 +324,10 @@ void krmsg_onesided_pump(struct krmsg_ep *ep)
 	while ((req = first_of(&ep->win.queue))) {
 		if (!may_begin(ep, req))
 			return;
+		if (is_odd(ep, req)) {
+			end(ep, req, -EINVAL);
+			continue;
+		}
 		do {
 			if (krmsg_lane_sq_free(&ep->data) <= 1)
 				return;
@@ -242,7 +354,12 @@ void krmsg_onesided_done(struct krmsg_ep *ep, struct krmsg_req *req)
 
 	do {
 		first = first_of(&ep->win.flying);
-		end(ep, first, first->result);
+		if (first->result || !(first->flags & KRMSG_SQE_NOTIFY))
+			end(ep, first, first->result);
+		else if (ep->fin_close_rcvd)
+			end(ep, first, -EPIPE);
+		else
+			notify(ep, first);
 	} while (first != req);
 }
 
@@ -277,7 +394,7 @@ void krmsg_onesided_failed(struct krmsg_req *req, const struct ib_wc *wc)
 static bool comes_again(const struct krmsg_req *req)
 {
 	return req->opcode == KRMSG_OP_READ ||
-	       (req->flags & KRMSG_SQE_REPLAYABLE);
+	       (req->flags & (KRMSG_SQE_REPLAYABLE | KRMSG_SQE_NOTIFY));
 }
 
 /* Nobody knows how much of it was done. */

@@ -43,7 +43,12 @@ void krmsg_reqs_free(struct krmsg_ctx *ctx)
 	ctx->reqs = NULL;
 }
 
-static void drop_regions(struct krmsg_ctx *ctx, struct krmsg_req *req)
+/**
+ * krmsg_req_drop_pieces() - a request does not need its memory any more
+ * @ctx: the context, locked
+ * @req: the request
+ */
+void krmsg_req_drop_pieces(struct krmsg_ctx *ctx, struct krmsg_req *req)
 {
 	u32 i;
 
@@ -61,7 +66,7 @@ static void drop_regions(struct krmsg_ctx *ctx, struct krmsg_req *req)
  */
 void krmsg_req_free(struct krmsg_ctx *ctx, struct krmsg_req *req)
 {
-	drop_regions(ctx, req);
+	krmsg_req_drop_pieces(ctx, req);
 	req->state = KRMSG_R_FREE;
 	req->next_free = ctx->free_reqs;
 	ctx->free_reqs = req;
@@ -232,12 +237,12 @@ claim_pieces(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		obj = krmsg_obj_find_hint(ctx, p->region, KRMSG_OBJ_REGION);
 		r = container_of(obj, struct krmsg_region, obj);
 		if (!obj || r->dead) {
-			drop_regions(ctx, req);
+			krmsg_req_drop_pieces(ctx, req);
 			return -ENOENT;
 		}
 		if (!krmsg_piece_inside(p, r->length) ||
 		    (write && !r->writable)) {
-			drop_regions(ctx, req);
+			krmsg_req_drop_pieces(ctx, req);
 			return write && !r->writable ? -EACCES : -EINVAL;
 		}
 		r->uses++;
@@ -461,10 +466,13 @@ static noinline int start_one_sided(struct krmsg_ctx *ctx,
 		return -ENOENT;
 	if (!op->nr_pieces || op->piece[0].length)
 		return -EINVAL;
+	if (op->opcode == KRMSG_OP_WRITE && op->tag &&
+	    !(op->flags & KRMSG_SQE_NOTIFY))
+		return -EINVAL;
 	here.nr_pieces = op->nr_pieces - 1;
 	memcpy(here.piece, op->piece + 1,
 	       here.nr_pieces * sizeof(here.piece[0]));
-	err = claim_pieces(ctx, &here, req, op->opcode == KRMSG_OP_READ);
+	err = claim_pieces(ctx, &here, req, op->opcode != KRMSG_OP_WRITE);
 	return err ?: krmsg_onesided_start(ep, op, req);
 }
 
@@ -500,6 +508,8 @@ static int start(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		return start_answer(ctx, op, req);
 	case KRMSG_OP_WRITE:
 	case KRMSG_OP_READ:
+	case KRMSG_OP_FETCH_ADD:
+	case KRMSG_OP_CMP_SWAP:
 		return start_one_sided(ctx, op, req);
 	case KRMSG_OP_CANCEL:
 		err = start_cancel(ctx, op);

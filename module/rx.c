@@ -25,7 +25,8 @@ static __always_inline void publish_inline(struct krmsg_ep *ep, u8 flags,
 					   u32 length)
 {
 	const struct krmsg_rec rec = {
-		.type = KRMSG_REC_MESSAGE,
+		.type = unlikely(flags & KRMSG_ITEMF_NOTIFY) ?
+			KRMSG_REC_NOTIFY : KRMSG_REC_MESSAGE,
 		.flags = rec_flags(flags),
 		.endpoint = ep->obj.id,
 		.user_data = ep->cfg.user_data,

@@ -31,12 +31,26 @@ static const struct op_rule rules[KRMSG_NR_OPS] = {
 	[KRMSG_OP_WRITABLE] = { .flags = KRMSG_SQE_QUIET },
 	[KRMSG_OP_WRITE] = {
 		.flags = KRMSG_SQE_QUIET | KRMSG_SQE_FENCE |
-			 KRMSG_SQE_REPLAYABLE,
+			 KRMSG_SQE_REPLAYABLE | KRMSG_SQE_NOTIFY,
 		.max_pieces = KRMSG_MAX_PIECES,
+		.tag = true,
 	},
 	[KRMSG_OP_READ] = {
 		.flags = KRMSG_SQE_QUIET | KRMSG_SQE_FENCE,
 		.max_pieces = KRMSG_MAX_PIECES,
+	},
+	[KRMSG_OP_FETCH_ADD] = {
+		.flags = KRMSG_SQE_QUIET | KRMSG_SQE_FENCE |
+			 KRMSG_SQE_REPLAYABLE,
+		.max_pieces = 2,
+		.tag = true,
+	},
+	[KRMSG_OP_CMP_SWAP] = {
+		.flags = KRMSG_SQE_QUIET | KRMSG_SQE_FENCE |
+			 KRMSG_SQE_REPLAYABLE,
+		.max_pieces = 2,
+		.tag = true,
+		.arg = true,
 	},
 };
 

@@ -34,7 +34,7 @@ struct krmsg_op {
 	struct krmsg_piece piece[KRMSG_MAX_PIECES];
 };
 
-#define KRMSG_NR_OPS	(KRMSG_OP_READ + 1)
+#define KRMSG_NR_OPS	(KRMSG_OP_CMP_SWAP + 1)
 
 int krmsg_sqe_decode(const struct krmsg_sqe *sqe,
 		     const struct krmsg_sqe_ext *ext, struct krmsg_op *op);

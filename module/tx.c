@@ -251,6 +251,8 @@ static __always_inline void start_flight(struct krmsg_ep *ep, struct krmsg_req *
 
 static u8 item_flags(const struct krmsg_req *req)
 {
+	if (unlikely(req->flags & KRMSG_SQE_NOTIFY))
+		return KRMSG_ITEMF_NOTIFY;
 	return req->flags & KRMSG_SQE_UNORDERED ? KRMSG_ITEMF_UNORDERED : 0;
 }
 

@@ -90,6 +90,7 @@ struct krmsg_dev {
 	u32 max_qp_wr;
 	u32 max_cqe;
 	u32 max_mr_pages;
+	bool atomic;			/* can do FETCH_ADD and CMP_SWAP */
 	bool no_inline;			/* it has refused inline sends; no lock */
 	const char *why;		/* it cannot be used; NULL: it can */
 };
@@ -144,8 +145,9 @@ enum krmsg_req_state {
 /* What only a WRITE or READ has. */
 struct krmsg_os {
 	u32 at;			/* in the window: what is posted next */
-	u32 left;		/* bytes to be posted */
+	u32 left;		/* bytes to be posted; NOTIFY: that were */
 	u32 stamp;		/* their order; a fenced SEND: those before it */
+	u64 arg;		/* CMP_SWAP */
 	u16 win;		/* index of the window */
 	u16 key;		/* where at is, or KRMSG_NO_KEY */
 	bool begun;
@@ -588,6 +590,7 @@ void krmsg_devcqs_arm(struct krmsg_ctx *ctx);
 int krmsg_submit(struct krmsg_ctx *ctx, u32 max, bool *more);
 void krmsg_req_end(struct krmsg_ctx *ctx, struct krmsg_req *req, s32 result);
 void krmsg_req_free(struct krmsg_ctx *ctx, struct krmsg_req *req);
+void krmsg_req_drop_pieces(struct krmsg_ctx *ctx, struct krmsg_req *req);
 u32 krmsg_req_dma(const struct krmsg_req *req, struct krmsg_cursor *cur,
 		  int slot, u32 max, u64 *dma);
 void krmsg_req_copy(const struct krmsg_req *req, void *to);

@@ -39,7 +39,9 @@ static int make_key(struct krmsg_ep *ep, struct krmsg_win *w,
 {
 	int access = (w->rights & KRMSG_WIN_READ ? IB_ACCESS_REMOTE_READ : 0) |
 		     (w->rights & KRMSG_WIN_WRITE ? IB_ACCESS_LOCAL_WRITE |
-						    IB_ACCESS_REMOTE_WRITE : 0);
+						    IB_ACCESS_REMOTE_WRITE : 0) |
+		     (w->rights & KRMSG_WIN_ATOMIC ? IB_ACCESS_LOCAL_WRITE |
+						     IB_ACCESS_REMOTE_ATOMIC : 0);
 	u32 max = key_pages(ep);
 	struct ib_mr *mr;
 	u32 n;
@@ -446,6 +448,11 @@ static int take_room(struct krmsg_ep *ep, const struct krmsg_window *arg,
 				  arg->endpoint, 0,
 				  "WINDOW: endpoint %#x is not open",
 				  arg->endpoint);
+	if ((arg->flags & KRMSG_WIN_ATOMIC) && !ep->dev->atomic)
+		return krmsg_fail(ctx, -EOPNOTSUPP, KRMSG_STAGE_DEVICE,
+				  arg->flags, arg->flags & ~KRMSG_WIN_ATOMIC,
+				  "WINDOW: %s has no atomic operations",
+				  dev_name(&ep->dev->ib->dev));
 	err = take_region(ctx, arg, region);
 	if (err)
 		return err;

@@ -81,7 +81,10 @@ static int decode_data(const u8 *body, u32 len, struct krmsg_item *item)
 {
 	const struct krmsg_wire_data *d = (const void *)body;
 
-	if (len < sizeof(*d) || (item->flags & ~KRMSG_ITEMF_UNORDERED))
+	if (len < sizeof(*d))
+		return -EPROTO;
+	if (unlikely(item->flags & ~KRMSG_ITEMF_UNORDERED) &&
+	    (item->flags != KRMSG_ITEMF_NOTIFY || len != sizeof(*d)))
 		return -EPROTO;
 	item->tag = le64_to_cpu(d->tag);
 	item->payload = body + sizeof(*d);

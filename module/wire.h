@@ -63,6 +63,9 @@ enum krmsg_item_type {
 /* Flags of DATA and OFFER items. */
 #define KRMSG_ITEMF_UNORDERED	0x01
 
+/* Flag of a DATA item without a payload: it tells of a WRITE, which is done. */
+#define KRMSG_ITEMF_NOTIFY	0x04
+
 /* Flag of a FIN item: its sender takes no further message either. */
 #define KRMSG_ITEMF_CLOSE	0x02
 
@@ -158,7 +161,8 @@ struct krmsg_wire_bye {
 };
 
 /* An id of a window: index in the low bits, and a count that is never 0. */
-#define KRMSG_WIN_RIGHTS	(KRMSG_WIN_READ | KRMSG_WIN_WRITE)
+#define KRMSG_WIN_RIGHTS \
+	(KRMSG_WIN_READ | KRMSG_WIN_WRITE | KRMSG_WIN_ATOMIC)
 #define KRMSG_WIN_INDEX(id)	((id) & 0xff)
 #define KRMSG_WIN_ID(index, gen) ((index) | (gen) << 8)
 

@@ -118,7 +118,7 @@ static const struct cmd {
 	CMD(COUNTERS, counters, out_tx_messages, out_sq_ns),
 	CMD(COUNTERS, counters, out_tx_messages, out_sq_ns,
 	    .prepare = for_counters),
-	CMD(DEVICE, device_info, out_node_guid, out_comp_vectors),
+	CMD(DEVICE, device_info, out_node_guid, out_atomic),
 	CMD(DEVICE, device_info, out_name, out_why),
 	CMD(REGISTER, register, out_region, out_pages,
 	    .prepare = for_register),

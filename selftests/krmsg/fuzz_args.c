@@ -130,7 +130,8 @@ static const struct fuzz_field release[] = {
 };
 
 static const struct fuzz_field window[] = {
-	F(window, flags, FLAGS, KRMSG_WIN_READ | KRMSG_WIN_WRITE),
+	F(window, flags, FLAGS, KRMSG_WIN_READ | KRMSG_WIN_WRITE |
+	  KRMSG_WIN_ATOMIC),
 	F(window, endpoint, ENDPOINT, 0),
 	F(window, region, REGION, 0),
 	F(window, offset, NUMBER, 8192),
@@ -199,8 +200,8 @@ static const struct fuzz_field endpoint[] = {
 };
 
 static const struct fuzz_field sqe_fields[] = {
-	F(sqe, opcode, NUMBER, KRMSG_OP_READ),
-	F(sqe, flags, FLAGS, 127),
+	F(sqe, opcode, NUMBER, KRMSG_OP_CMP_SWAP),
+	F(sqe, flags, FLAGS, 255),
 	F(sqe, target, ENDPOINT, 0),
 	F(sqe, user_data, NUMBER, 16),
 	F(sqe, piece[0].region, REGION, 0),
@@ -469,17 +470,24 @@ void fuzz_sqe(struct fuzz *f, struct fuzz_ctx *c, struct krmsg_sqe *sqe)
 	}
 	if (s.nr_pieces > 1)
 		s.piece[1] = s.piece[0];
-	if (s.opcode == KRMSG_OP_WRITE || s.opcode == KRMSG_OP_READ) {
+	if (s.opcode >= KRMSG_OP_WRITE && s.opcode <= KRMSG_OP_CMP_SWAP) {
 		s.nr_pieces = 1 + !fuzz_one_in(f, 8);
 		s.piece[1] = s.piece[0];
 		s.piece[0] = (struct krmsg_piece){
 			.region = fuzz_any_id(f, c, ID_WINDOW),
 			.offset = number(f, 8192),
 		};
+		if (s.opcode > KRMSG_OP_READ && !fuzz_one_in(f, 8)) {
+			s.piece[1].length = 8;
+			s.piece[0].offset &= ~7ULL;
+		}
+		if (s.opcode == KRMSG_OP_WRITE && fuzz_one_in(f, 4))
+			s.flags |= KRMSG_SQE_NOTIFY;
 		if (s.nr_pieces == 1)
 			memset(&s.piece[1], 0, sizeof(s.piece[1]));
 		if (!fuzz_one_in(f, 8))
-			s.flags &= KRMSG_SQE_QUIET | KRMSG_SQE_FENCE;
+			s.flags &= KRMSG_SQE_QUIET | KRMSG_SQE_FENCE |
+				   KRMSG_SQE_NOTIFY;
 	} else if (s.opcode != KRMSG_OP_SEND) {
 		s.flags &= KRMSG_SQE_REJECT | KRMSG_SQE_QUIET;
 	}

@@ -458,6 +458,141 @@ TEST_F(win, fence)
 	done(self->i, 6, 0);
 }
 
+TEST_F(win, notified)
+{
+	u32 w, i, n = 500000;
+	struct got *g;
+
+	HINT("the record comes when the bytes are there, once, in the order of messages");
+	w = open_window(self, RW, 0, LEN);
+	for (i = 0; i < 12; i++) {
+		u32 len = i % 3 == 2 ? 0 : n + i;
+
+		fill(self->im.p, len, i);
+		put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_NOTIFY |
+		       (i & 1 ? KRMSG_SQE_QUIET : 0), i, w, i, 0, len);
+		self->i->sq[(self->i->sq_tail - 1) &
+			    (self->i->s.out_sq_entries - 1)].tag = ~0ULL - i;
+		submit(self->i);
+		g = need_type(self->o, KRMSG_REC_NOTIFY, self->oe);
+		EXPECT_EQ(-1, verify(self->om.p + i, len, i));
+		EXPECT_EQ(~0ULL - i, g->r.tag);
+		EXPECT_EQ(0, g->r.length);
+		EXPECT_EQ(0, g->r.result);
+		EXPECT_EQ(1, g->r.units);
+		got_free(g);
+		if (i & 1)
+			continue;
+		g = need_done(self->i, i, 0);
+		EXPECT_EQ(len, g->r.length);
+		EXPECT_EQ(~0ULL - i, g->r.tag);
+		got_free(g);
+	}
+	HINT("one that is refused tells nobody");
+	put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_NOTIFY, 20, w, LEN, 0, 1);
+	put_os(self, KRMSG_OP_READ, KRMSG_SQE_NOTIFY, 21, w, 0, 0, 1);
+	put_os(self, KRMSG_OP_WRITE, 0, 22, w, 0, 0, 1);
+	self->i->sq[(self->i->sq_tail - 1) & (self->i->s.out_sq_entries - 1)]
+		.tag = 1;
+	submit(self->i);
+	done(self->i, 20, -ERANGE);
+	done(self->i, 21, -EOPNOTSUPP);
+	done(self->i, 22, -EINVAL);
+	need_no_records(self->o);
+	need_no_records(self->i);
+}
+
+/* 8 bytes of the owner at off, by an atomic operation. */
+static u64 atomic(struct win_data *s, u8 op, u32 w, u64 at, u64 tag, u64 arg,
+		  int result)
+{
+	struct krmsg_sqe *sqe;
+
+	put_os(s, op, 0, 55, w, at, 4096, 8);
+	sqe = &s->i->sq[(s->i->sq_tail - 1) & (s->i->s.out_sq_entries - 1)];
+	sqe->tag = tag;
+	sqe->arg = arg;
+	submit(s->i);
+	done(s->i, 55, result);
+	return *(u64 *)(s->im.p + 4096);
+}
+
+TEST_F(win, atomic_operations)
+{
+	u64 *m = (u64 *)(self->om.p + 8192);
+	struct krmsg_device_info dev;
+	u32 w, v, i;
+
+	HINT("FETCH_ADD and CMP_SWAP, what they give back, and what they do not take");
+	test_ioctl_device(self->o->fd, 0, &dev);
+	EXPECT_EQ(1, dev.out_atomic);
+	w = open_window(self, KRMSG_WIN_ATOMIC, 8192, 64);
+	v = open_window(self, RW, 8192, 64);
+	*m = 40;
+	EXPECT_EQ(40, atomic(self, KRMSG_OP_FETCH_ADD, w, 0, 2, 0, 0));
+	EXPECT_EQ(42, *m);
+	EXPECT_EQ(42, atomic(self, KRMSG_OP_FETCH_ADD, w, 0, ~0ULL, 0, 0));
+	EXPECT_EQ(41, *m);
+	EXPECT_EQ(41, atomic(self, KRMSG_OP_CMP_SWAP, w, 0, 7, 42, 0));
+	EXPECT_EQ(41, *m);
+	EXPECT_EQ(41, atomic(self, KRMSG_OP_CMP_SWAP, w, 0, 7ULL << 40, 41, 0));
+	EXPECT_TRUE(*m == 7ULL << 40);
+	m[7] = 1;
+	EXPECT_EQ(1, atomic(self, KRMSG_OP_FETCH_ADD, w, 56, 1, 0, 0));
+	EXPECT_EQ(2, m[7]);
+	memset(self->om.p, 0x55, LEN);
+	atomic(self, KRMSG_OP_FETCH_ADD, v, 0, 1, 0, -EACCES);
+	atomic(self, KRMSG_OP_FETCH_ADD, w, 57, 1, 0, -ERANGE);
+	atomic(self, KRMSG_OP_FETCH_ADD, w, 4, 1, 0, -EINVAL);
+	atomic(self, KRMSG_OP_FETCH_ADD, w, 0, 1, 1, -EINVAL);
+	one(self, KRMSG_OP_WRITE, w, 0, 0, 8, -EACCES);
+	one(self, KRMSG_OP_READ, w, 0, 0, 8, -EACCES);
+	one(self, KRMSG_OP_FETCH_ADD, w, 0, 0, 4, -EINVAL);
+	one(self, KRMSG_OP_FETCH_ADD, w, 0, 0, 16, -EINVAL);
+	one(self, KRMSG_OP_CMP_SWAP, w, 0, 4, 8, -EINVAL);
+	EXPECT_TRUE(all_bytes(self->om.p, LEN, 0x55));
+	HINT("many in flight, each gives back another number");
+	*m = 0;
+	for (i = 0; i < 200; i++) {
+		put_os(self, KRMSG_OP_FETCH_ADD, 0, i, w, 0, i * 8, 8);
+		self->i->sq[(self->i->sq_tail - 1) &
+			    (self->i->s.out_sq_entries - 1)].tag = 3;
+	}
+	submit(self->i);
+	for (i = 0; i < 200; i++)
+		done(self->i, i, 0);
+	for (i = 0; i < 200; i++)
+		EXPECT_EQ(3 * i, ((u64 *)self->im.p)[i]);
+	EXPECT_EQ(600, *m);
+	EXPECT_EQ(0, module_total("recoveries"));
+}
+
+/* The peer's side of the recipe: data, then a fenced flag. */
+TEST_F_TIMEOUT(win, flag_after_data, 60)
+{
+	u64 *flag = (u64 *)(self->om.p + 4 * MIB), *mine = (u64 *)self->im.p;
+	u64 seen = 0, end;
+	u32 w, i, n = MIB;
+
+	HINT("an owner that polls its memory never sees half of what was written");
+	w = open_window(self, RW, 0, LEN);
+	*flag = 0;
+	for (i = 1; i <= 30; i++) {
+		fill(self->im.p + PAGE, n, i);
+		mine[0] = i;
+		put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_QUIET, 1, w, 8 + i,
+		       PAGE, n);
+		put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_FENCE, 2, w, 4 * MIB, 0,
+		       8);
+		submit(self->i);
+		end = th_deadline_ms(SOON);
+		while ((seen = __atomic_load_n(flag, __ATOMIC_ACQUIRE)) != i)
+			ASSERT_LT(th_now_ns(), end);
+		ASSERT_EQ(-1, verify(self->om.p + 8 + i, n, i));
+		done(self->i, 2, 0);
+	}
+}
+
 TEST_F(win, canceled)
 {
 	u32 w = open_window(self, RW, 0, LEN);
@@ -633,6 +768,52 @@ TEST_F_TIMEOUT(win, breaks_in_full_flight, 120)
 	EXPECT_GT(lost, 0);
 	EXPECT_GT(ok, 0);
 	EXPECT_TRUE(!get_type(self->i, KRMSG_REC_COMPLETION, 0, 0));
+}
+
+TEST_F_TIMEOUT(win, each_told_once_over_broken_links, 120)
+{
+	u32 w, i, round, n = 40, size = 100000, lost = 0;
+	u64 sum = 0, *m = (u64 *)(self->om.p + 2 * MIB);
+	struct got *g;
+
+	HINT("a NOTIFY comes once; an atomic operation that says EREMOTEIO was done once at most");
+	w = open_window(self, RW | KRMSG_WIN_ATOMIC, 0, LEN);
+	*m = 0;
+	for (round = 0; round < 6; round++) {
+		for (i = 0; i < n; i++) {
+			bool add = i & 1;
+
+			put_os(self, add ? KRMSG_OP_FETCH_ADD : KRMSG_OP_WRITE,
+			       add ? 0 : KRMSG_SQE_NOTIFY, i, w,
+			       add ? 2 * MIB : 0, add ? MIB + i * 8 : 0,
+			       add ? 8 : size);
+			self->i->sq[(self->i->sq_tail - 1) &
+				    (self->i->s.out_sq_entries - 1)].tag =
+				add ? 1 : round * n + i;
+		}
+		submit(self->i);
+		break_and_mend(self, round & 1 ? KRMSG_LANE_MSG :
+			       KRMSG_LANE_BULK);
+		for (i = 0; i < n; i++) {
+			g = get_done(self->i, i, SOON);
+			ASSERT_TRUE(g);
+			if ((i & 1) && g->r.result == -EREMOTEIO) {
+				lost++;
+			} else {
+				EXPECT_EQ(0, g->r.result);
+				sum += i & 1;
+			}
+			got_free(g);
+		}
+		for (i = 0; i < n; i += 2) {
+			g = need_type(self->o, KRMSG_REC_NOTIFY, self->oe);
+			EXPECT_EQ(round * n + i, g->r.tag);
+			got_free(g);
+		}
+	}
+	EXPECT_TRUE(!get_type(self->o, KRMSG_REC_NOTIFY, 0, 0));
+	EXPECT_LE(sum, *m);
+	EXPECT_LE(*m, sum + lost);
 }
 
 TEST_F_TIMEOUT(win, revoked_while_the_link_breaks, 120)

@@ -445,7 +445,7 @@ const struct krmsg_rec *rec_peek(struct ctx *c)
 		return NULL;
 	r = (void *)(c->cq + (size_t)(c->cq_head & (units - 1)) * KRMSG_UNIT);
 	if (!r->units || r->type < KRMSG_REC_COMPLETION ||
-	    r->type > KRMSG_REC_WINDOW ||
+	    r->type > KRMSG_REC_NOTIFY ||
 	    r->units > load_acquire(&c->hdr->cq_tail) - c->cq_head)
 		FAIL("bad record: type %u units %u, head %u tail %u", r->type,
 		     r->units, c->cq_head, load_acquire(&c->hdr->cq_tail));
@@ -762,7 +762,7 @@ const char *rec_name(const struct krmsg_rec *r)
 {
 	static const char * const names[] = {
 		"?", "COMPLETION", "MESSAGE", "BUFFER", "ANNOUNCE", "EVENT",
-		"CONNREQ", "WINDOW",
+		"CONNREQ", "WINDOW", "NOTIFY",
 	};
 	static __thread char buf[160];
 

@@ -249,9 +249,12 @@ static void add_any(const struct session *s, struct may *may, u32 ack)
 		len = rnd_below(80);
 		if (may_again(may))
 			add_again(may);
-		else if (may_message(may, krmsg_units_inline(len)))
+		else if (len % 8 && may_message(may, krmsg_units_inline(len)))
 			add_body(KRMSG_ITEM_DATA, rnd_below(2), may->seq - 1,
 				 len);
+		else if (may_message(may, KRMSG_UNITS_RECORD))
+			add_body(KRMSG_ITEM_DATA, KRMSG_ITEMF_NOTIFY,
+				 may->seq - 1, 0);
 	}
 }
 

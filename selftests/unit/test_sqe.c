@@ -40,13 +40,19 @@ static const struct krmsg_piece *nth(const struct krmsg_sqe *sqe,
 	return i < 2 ? &sqe->piece[i] : &ext->piece[i - 2];
 }
 
+static bool is_one_sided(u32 op)
+{
+	return op == KRMSG_OP_WRITE || op == KRMSG_OP_READ ||
+	       op == KRMSG_OP_FETCH_ADD || op == KRMSG_OP_CMP_SWAP;
+}
+
 static bool flag_goes_with(u32 flag, u32 op)
 {
 	switch (flag) {
 	case KRMSG_SQE_QUIET:
 		return op == KRMSG_OP_NOP || op == KRMSG_OP_SEND ||
 		       op == KRMSG_OP_CANCEL || op == KRMSG_OP_WRITABLE ||
-		       op == KRMSG_OP_WRITE || op == KRMSG_OP_READ;
+		       is_one_sided(op);
 	case KRMSG_SQE_EARLY:
 	case KRMSG_SQE_UNORDERED:
 	case KRMSG_SQE_ZEROCOPY:
@@ -54,9 +60,10 @@ static bool flag_goes_with(u32 flag, u32 op)
 	case KRMSG_SQE_REJECT:
 		return op == KRMSG_OP_ANSWER;
 	case KRMSG_SQE_FENCE:
-		return op == KRMSG_OP_SEND || op == KRMSG_OP_WRITE ||
-		       op == KRMSG_OP_READ;
+		return op == KRMSG_OP_SEND || is_one_sided(op);
 	case KRMSG_SQE_REPLAYABLE:
+		return is_one_sided(op) && op != KRMSG_OP_READ;
+	case KRMSG_SQE_NOTIFY:
 		return op == KRMSG_OP_WRITE;
 	}
 	return false;
@@ -68,18 +75,21 @@ static u32 model(const struct krmsg_sqe *sqe, const struct krmsg_sqe_ext *ext)
 	bool has_pieces = sqe->opcode == KRMSG_OP_SEND ||
 			  sqe->opcode == KRMSG_OP_RECV ||
 			  sqe->opcode == KRMSG_OP_ANSWER ||
-			  sqe->opcode == KRMSG_OP_WRITE ||
-			  sqe->opcode == KRMSG_OP_READ;
+			  is_one_sided(sqe->opcode);
+	bool atomic = sqe->opcode == KRMSG_OP_FETCH_ADD ||
+		      sqe->opcode == KRMSG_OP_CMP_SWAP;
 	bool two = sqe->nr_pieces > 2 && sqe->nr_pieces <= 6 && ext;
 	u64 sum = 0;
 	u32 may = 0, i;
 
-	if (sqe->opcode > 7)
+	if (sqe->opcode > 9)
 		may |= MAY_EOPNOTSUPP;
 	for (i = 0; i < 16; i++)
 		if (sqe->flags >> i & 1 && !flag_goes_with(1u << i, sqe->opcode))
 			may |= MAY_EOPNOTSUPP;
 	if (sqe->nr_pieces && !has_pieces)
+		may |= MAY_EINVAL;
+	if (atomic && sqe->nr_pieces > 2)
 		may |= MAY_EINVAL;
 	if (sqe->nr_pieces > 6 || (sqe->nr_pieces > 2 && !ext))
 		may |= MAY_EINVAL;
@@ -88,10 +98,12 @@ static u32 model(const struct krmsg_sqe *sqe, const struct krmsg_sqe_ext *ext)
 		may |= MAY_EINVAL;
 	if (sqe->flags & KRMSG_SQE_REJECT && sqe->nr_pieces)
 		may |= MAY_EINVAL;
-	if (sqe->tag && sqe->opcode != KRMSG_OP_SEND)
+	if (sqe->tag && sqe->opcode != KRMSG_OP_SEND &&
+	    sqe->opcode != KRMSG_OP_WRITE && !atomic)
 		may |= MAY_EINVAL;
 	if (sqe->arg && sqe->opcode != KRMSG_OP_CANCEL &&
-	    sqe->opcode != KRMSG_OP_ANSWER)
+	    sqe->opcode != KRMSG_OP_ANSWER &&
+	    sqe->opcode != KRMSG_OP_CMP_SWAP)
 		may |= MAY_EINVAL;
 	for (i = 0; i < (two ? 6 : 2); i++) {
 		const struct krmsg_piece *p = nth(sqe, ext, i);
@@ -193,12 +205,12 @@ TEST(exhaustive_heads)
 	struct krmsg_sqe sqe;
 	u32 op, nr, flags, more;
 
-	for (op = 0; op < 11; op++) {
+	for (op = 0; op < 13; op++) {
 		for (nr = 0; nr < 10; nr++) {
 			for (flags = 0; flags < 256; flags++) {
 				for (more = 0; more < 8; more++) {
 					fill(&sqe, &ext);
-					sqe.opcode = op == 10 ? 255 : op;
+					sqe.opcode = op == 12 ? 255 : op;
 					sqe.nr_pieces = nr == 9 ? 255 : nr;
 					sqe.flags = flags < 128 ? flags :
 						    flags << 8 | flags >> 4;
@@ -319,11 +331,11 @@ TEST(random_entries)
 
 	for (n = scaled(300000); n; n--) {
 		fill(&sqe, &ext);
-		sqe.opcode = rnd_below(16) ? rnd_below(8) : rnd();
+		sqe.opcode = rnd_below(16) ? rnd_below(10) : rnd();
 		sqe.nr_pieces = rnd_below(16) ? rnd_below(7) : rnd();
 		sqe.flags = rnd_below(2) ? 0 : 1u << rnd_below(16);
 		if (!rnd_below(4))
-			sqe.flags |= 1u << rnd_below(7);
+			sqe.flags |= 1u << rnd_below(8);
 		if (!rnd_below(8))
 			sqe.tag = rnd();
 		if (!rnd_below(8))

@@ -369,6 +369,10 @@ TEST(golden_frames_of_windows)
 	expect_frame("frame.window", &usual);
 
 	begin();
+	add_data(KRMSG_ITEMF_NOTIFY, 0x43, le64_to_cpu(data.tag), "");
+	expect_frame("frame.notify", &usual);
+
+	begin();
 	add(KRMSG_ITEM_WINDOW_REVOKE, 0, 0, &window_end, sizeof(window_end));
 	expect_frame("frame.window_revoke", &usual);
 
@@ -757,7 +761,7 @@ TEST(builder_small_pieces)
 TEST(random_frames)
 {
 	unsigned long n;
-	u32 i, len, type, body, size;
+	u32 i, len, type, body, size, flags;
 	u8 *p;
 
 	for (n = scaled(20000); n; n--) {
@@ -771,10 +775,13 @@ TEST(random_frames)
 		for (i = rnd_below(20); i; i--) {
 			type = 1 + rnd_below(LAST_TYPE);
 			body = kinds[type].body;
-			if (kinds[type].payload)
+			flags = rnd() & kinds[type].flags;
+			/* NOTIFY is alone, and has no payload */
+			if (flags & KRMSG_ITEMF_NOTIFY && kinds[type].payload)
+				flags = KRMSG_ITEMF_NOTIFY;
+			else if (kinds[type].payload)
 				body += rnd_below(100);
-			p = krmsg_frame_add(&building, type,
-					    rnd() & kinds[type].flags, rnd(),
+			p = krmsg_frame_add(&building, type, flags, rnd(),
 					    body);
 			if (!p)
 				break;

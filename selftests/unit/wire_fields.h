@@ -154,7 +154,7 @@ static const struct field window_fields[] = {
 	FIELD(krmsg_wire_window, window,	8, 4, 0x100, 0xffffff3f),
 	FIELD(krmsg_wire_window, length,	12, 4, 1, 0xffffffff),
 	FIELD(krmsg_wire_window, keys,		16, 2, 1, 256),
-	FIELD(krmsg_wire_window, rights,	18, 2, 1, 3),
+	FIELD(krmsg_wire_window, rights,	18, 2, 1, 7),
 	FIELD(krmsg_wire_window, reserved,	20, 4, 0, 0),
 	{ }
 };
@@ -236,7 +236,7 @@ static const struct kind {
 	bool payload;		/* bytes may follow the body */
 } kinds[] = {
 	[1]  = { hello_fields, 48, 0, false },
-	[2]  = { data_fields, 8, 1, true },
+	[2]  = { data_fields, 8, 5, true },	/* 4 alone, without a payload */
 	[3]  = { offer_fields, 16, 1, false },
 	[4]  = { seg_fields, 24, 0, false },
 	[5]  = { done_fields, 8, 0, false },

@@ -119,6 +119,8 @@ static u32 model_item(const u8 *p, u32 have)
 	    space_of > have || len < kinds[type].body ||
 	    (len > kinds[type].body && !kinds[type].payload))
 		return 0;
+	if (type == KRMSG_ITEM_DATA && (p[1] & 4) && (p[1] != 4 || len != 8))
+		return 0;
 	if (!in_range(p + 8, kinds[type].fields) || !fits_together(type, p + 8))
 		return 0;
 	return space_of;

@@ -67,8 +67,8 @@
  *                not have the right, or the peer's device has refused
  *  -ERANGE       the bytes are not inside the window
  *  -EKEYREVOKED  the window has been revoked
- *  -EREMOTEIO    the link broke while a WRITE was under way: it may have been
- *                done, in parts or not at all
+ *  -EREMOTEIO    the link broke while a WRITE, FETCH_ADD or CMP_SWAP was under
+ *                way: it may have been done, in parts or not at all
  *  -EINVAL, -ENOENT, -EOPNOTSUPP
  *                the request itself was wrong, as for ioctls
  */
@@ -134,7 +134,9 @@ struct krmsg_addr {
 #define KRMSG_FEAT_CANCEL	(1ULL << 4)
 #define KRMSG_FEAT_RECOVERY	(1ULL << 5)	/* sessions outlive their QPs */
 #define KRMSG_FEAT_ONE_SIDED	(1ULL << 6)	/* windows, WRITE and READ */
-#define KRMSG_FEAT_SQPOLL	(1ULL << 8)	/* submission threads, vectors */
+#define KRMSG_FEAT_NOTIFY	(1ULL << 7)	/* WRITE tells the owner */
+#define KRMSG_FEAT_ATOMIC	(1ULL << 8)	/* where the device can */
+#define KRMSG_FEAT_SQPOLL	(1ULL << 9)	/* submission threads, vectors */
 
 /**
  * struct krmsg_query - KRMSG_IOC_QUERY: what this module offers
@@ -306,6 +308,8 @@ struct krmsg_piece {
 #define KRMSG_OP_WRITABLE	5	/* target: endpoint */
 #define KRMSG_OP_WRITE		6	/* target: endpoint; see below */
 #define KRMSG_OP_READ		7	/* target: endpoint; see below */
+#define KRMSG_OP_FETCH_ADD	8	/* target: endpoint; see below */
+#define KRMSG_OP_CMP_SWAP	9	/* target: endpoint; see below */
 
 /* Flags of an SQ entry. */
 #define KRMSG_SQE_QUIET		(1U << 0) /* no record for a success */
@@ -313,8 +317,9 @@ struct krmsg_piece {
 #define KRMSG_SQE_UNORDERED	(1U << 2) /* may overtake and be overtaken */
 #define KRMSG_SQE_ZEROCOPY	(1U << 3) /* pull it even when it is small */
 #define KRMSG_SQE_REJECT	(1U << 4) /* ANSWER: refuse the message */
-#define KRMSG_SQE_FENCE		(1U << 5) /* wait for WRITEs and READs before it */
-#define KRMSG_SQE_REPLAYABLE	(1U << 6) /* WRITE: may be done twice */
+#define KRMSG_SQE_FENCE		(1U << 5) /* wait for one-sided ones before it */
+#define KRMSG_SQE_REPLAYABLE	(1U << 6) /* not READ: may be done twice */
+#define KRMSG_SQE_NOTIFY	(1U << 7) /* WRITE: tell the owner */
 
 /**
  * struct krmsg_sqe - an entry of the submission queue, 64 bytes
@@ -324,9 +329,11 @@ struct krmsg_piece {
  * @flags: KRMSG_SQE_...
  * @target: endpoint id, or pool id for RECV and its CANCEL
  * @user_data: comes back in the record
- * @tag: SEND: goes to the receiver with the message; else 0
+ * @tag: SEND: goes to the receiver with the message; WRITE with NOTIFY: goes to
+ *	the owner; FETCH_ADD: what to add; CMP_SWAP: what to put there; else 0
  * @arg: CANCEL: user_data of the request to cancel;
- *	ANSWER: user_data of the ANNOUNCE record; else 0
+ *	ANSWER: user_data of the ANNOUNCE record; CMP_SWAP: what to compare with;
+ *	else 0
  * @piece: the first pieces; unused ones are 0
  *
  * SEND: a message of the pieces' bytes in their order, 0 bytes to
@@ -363,10 +370,21 @@ struct krmsg_piece {
  * what that has written, all else has an order only with KRMSG_SQE_FENCE.
  * Whether they are before or behind messages is not said without it, either.
  * When the link breaks, a READ is done again; a WRITE ends with -EREMOTEIO,
- * unless it is KRMSG_SQE_REPLAYABLE.
+ * unless it is KRMSG_SQE_REPLAYABLE or KRMSG_SQE_NOTIFY.
  *
- * KRMSG_SQE_FENCE: a WRITE, READ or SEND with it is begun only when all WRITEs
- * and READs that stand before it for that endpoint have ended.
+ * KRMSG_SQE_NOTIFY: when the bytes of the WRITE are there, the owner gets a
+ * KRMSG_REC_NOTIFY record with the tag, exactly once; it stands in the order of
+ * messages. Then the WRITE has ended.
+ *
+ * FETCH_ADD, CMP_SWAP: on 8 bytes of a window of KRMSG_WIN_ATOMIC, in one step
+ * for all who use these operations of the owner's device: adds tag; or, when
+ * arg is there, puts tag in its place. The second piece, 8 bytes, gets what was
+ * there. Both places are aligned to 8 bytes, and in the owner's byte order.
+ * Of unknown fate as a WRITE is. EOPNOTSUPP when this side's device cannot.
+ *
+ * KRMSG_SQE_FENCE: a request with it is begun only when all WRITEs, READs and
+ * atomic ones that stand before it for that endpoint have ended; a WRITE with
+ * NOTIFY counts as ended when its bytes are there.
  */
 struct krmsg_sqe {
 	__u8  opcode;
@@ -395,6 +413,7 @@ struct krmsg_sqe_ext {
 #define KRMSG_REC_EVENT		5	/* struct krmsg_event follows */
 #define KRMSG_REC_CONNREQ	6	/* struct krmsg_connreq follows */
 #define KRMSG_REC_WINDOW	7	/* the peer has opened or revoked a window */
+#define KRMSG_REC_NOTIFY	8	/* the peer has written into a window */
 
 /* Flags of records. */
 #define KRMSG_RECF_UNORDERED	(1U << 0) /* sent with UNORDERED */
@@ -406,13 +425,13 @@ struct krmsg_sqe_ext {
  * @units: units of KRMSG_UNIT bytes, this header included; the next record
  *	is that far on
  * @endpoint: the endpoint, pool or listener
- * @user_data: COMPLETION, BUFFER: of the request; MESSAGE, EVENT: of the
+ * @user_data: COMPLETION, BUFFER: of the request; MESSAGE, NOTIFY, EVENT: of the
  *	endpoint; CONNREQ: of the listener; ANNOUNCE: a name for the ANSWER;
  *	WINDOW: its id, for WRITE and READ
  * @result: 0 or a negative errno; WINDOW: 0: open, -EKEYREVOKED: revoked
  * @length: bytes of the message; with -EMSGSIZE its true length; EVENT and
  *	CONNREQ: bytes of the payload; WINDOW: bytes of the window
- * @tag: MESSAGE, BUFFER, ANNOUNCE and completed ANSWER: the sender's tag;
+ * @tag: MESSAGE, BUFFER, ANNOUNCE, NOTIFY and completed ANSWER: the sender's tag;
  *	EVENT: KRMSG_EV_... bits; CONNREQ: id of the connect request; WINDOW:
  *	the owner's tag
  */
@@ -706,6 +725,7 @@ struct krmsg_inject {
  * @out_port1_mtu: active MTU of port 1 in bytes
  * @out_usable: 1 when krmsg can use it, else 0 and out_why tells the reason
  * @out_comp_vectors: completion vectors
+ * @out_atomic: 1 when it can do FETCH_ADD and CMP_SWAP
  * @out_name: device name
  * @out_why: reason in words when it is not usable
  */
@@ -724,7 +744,8 @@ struct krmsg_device_info {
 	__u32 out_port1_state;
 	__u32 out_port1_mtu;
 	__u32 out_usable;
-	__u32 out_comp_vectors;
+	__u16 out_comp_vectors;
+	__u16 out_atomic;
 	__u8  out_name[KRMSG_NAME_MAX];
 	__u8  out_why[KRMSG_NAME_MAX];
 };
@@ -791,6 +812,7 @@ struct krmsg_release {
 /* Flags of KRMSG_IOC_WINDOW: what the peer may do. */
 #define KRMSG_WIN_READ		(1U << 0)
 #define KRMSG_WIN_WRITE		(1U << 1)
+#define KRMSG_WIN_ATOMIC	(1U << 2)
 
 /**
  * struct krmsg_window - KRMSG_IOC_WINDOW: open bytes of a region to a peer
@@ -809,7 +831,8 @@ struct krmsg_release {
  * endpoint, also on later links. ENOSPC beyond KRMSG_MAX_WINDOWS, or 256 keys;
  * a key covers as many pages as the device's out_max_mr_pages says, 512 at most.
  * The record costs the peer's process, as does the one of the end, 32 bytes of
- * what it lets this side fill in its completion ring.
+ * what it lets this side fill in its completion ring. KRMSG_WIN_ATOMIC is
+ * EOPNOTSUPP when the device cannot: out_atomic of KRMSG_IOC_DEVICE.
  */
 struct krmsg_window {
 	__u32 size;

@@ -102,6 +102,22 @@ int krmsg_prep_read(struct krmsg *k, uint32_t endpoint, uint32_t window,
 		    uint64_t offset, const struct krmsg_piece *pieces,
 		    unsigned int nr_pieces, unsigned int flags,
 		    uint64_t user_data);
+int krmsg_prep_write_notify(struct krmsg *k, uint32_t endpoint, uint32_t window,
+			    uint64_t offset, const struct krmsg_piece *pieces,
+			    unsigned int nr_pieces, uint64_t value,
+			    unsigned int flags, uint64_t user_data);
+int krmsg_prep_write_flag(struct krmsg *k, uint32_t endpoint, uint32_t window,
+			  uint64_t offset, const struct krmsg_piece *pieces,
+			  unsigned int nr_pieces, uint64_t flag_offset,
+			  const struct krmsg_piece *flag, unsigned int flags,
+			  uint64_t user_data);
+int krmsg_prep_fetch_add(struct krmsg *k, uint32_t endpoint, uint32_t window,
+			 uint64_t offset, const struct krmsg_piece *result,
+			 uint64_t add, unsigned int flags, uint64_t user_data);
+int krmsg_prep_cmp_swap(struct krmsg *k, uint32_t endpoint, uint32_t window,
+			uint64_t offset, const struct krmsg_piece *result,
+			uint64_t compare, uint64_t swap, unsigned int flags,
+			uint64_t user_data);
 int krmsg_prep_writable(struct krmsg *k, uint32_t endpoint, uint64_t user_data);
 
 #define KRMSG_FOREVER	(-1LL)	/* a timeout that never comes */
@@ -118,6 +134,12 @@ const struct krmsg_rec *krmsg_peek(struct krmsg *k);
 void krmsg_skip(struct krmsg *k, const struct krmsg_rec *rec);
 int krmsg_flush(struct krmsg *k);
 int krmsg_advance(struct krmsg *k, const struct krmsg_rec *rec);
+
+/* A flag that a peer writes behind its data: read that when this has changed. */
+static inline uint64_t krmsg_flag_load(const uint64_t *flag)
+{
+	return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
 
 /* What follows the record: a message's bytes, an event, a connect request. */
 static inline const void *krmsg_rec_data(const struct krmsg_rec *rec)

@@ -68,7 +68,8 @@ int krmsg_window_revoke(struct krmsg *k, uint32_t endpoint, uint32_t window,
 static int prep(struct krmsg *k, uint8_t opcode, uint32_t endpoint,
 		const struct krmsg_piece *remote,
 		const struct krmsg_piece *pieces, unsigned int nr_pieces,
-		unsigned int flags, uint64_t user_data)
+		uint64_t tag, uint64_t arg, unsigned int flags,
+		uint64_t user_data)
 {
 	unsigned int nr = nr_pieces + 1;
 	struct krmsg_piece all[KRMSG_MAX_PIECES] = { *remote };
@@ -90,6 +91,8 @@ static int prep(struct krmsg *k, uint8_t opcode, uint32_t endpoint,
 	sqe->flags = (uint16_t)flags;
 	sqe->target = endpoint;
 	sqe->user_data = user_data;
+	sqe->tag = tag;
+	sqe->arg = arg;
 	memcpy(sqe->piece, all, sizeof(sqe->piece));
 	if (nr > KRMSG_SQE_PIECES) {
 		ext = (struct krmsg_sqe_ext *)krmsg_get_sqe(k);
@@ -120,7 +123,7 @@ int krmsg_prep_write(struct krmsg *k, uint32_t endpoint, uint32_t window,
 	const struct krmsg_piece remote = { .region = window, .offset = offset };
 
 	return prep(k, KRMSG_OP_WRITE, endpoint, &remote, pieces, nr_pieces,
-		    flags, user_data);
+		    0, 0, flags, user_data);
 }
 
 /**
@@ -144,5 +147,122 @@ int krmsg_prep_read(struct krmsg *k, uint32_t endpoint, uint32_t window,
 	const struct krmsg_piece remote = { .region = window, .offset = offset };
 
 	return prep(k, KRMSG_OP_READ, endpoint, &remote, pieces, nr_pieces,
+		    0, 0, flags, user_data);
+}
+
+/**
+ * krmsg_prep_write_notify - queue a WRITE of which the owner is told
+ * @k: the context
+ * @endpoint: the endpoint
+ * @window: user_data of the KRMSG_REC_WINDOW record
+ * @offset: where in the window
+ * @pieces: byte ranges of regions
+ * @nr_pieces: their number, 0 to KRMSG_MAX_PIECES - 1
+ * @value: tag of the owner's KRMSG_REC_NOTIFY record, which comes when the
+ *	bytes are there
+ * @flags: KRMSG_SQE_QUIET, _FENCE
+ * @user_data: comes back in the record
+ *
+ * Return: 0, or -EAGAIN when the queue is full.
+ */
+int krmsg_prep_write_notify(struct krmsg *k, uint32_t endpoint, uint32_t window,
+			    uint64_t offset, const struct krmsg_piece *pieces,
+			    unsigned int nr_pieces, uint64_t value,
+			    unsigned int flags, uint64_t user_data)
+{
+	const struct krmsg_piece remote = { .region = window, .offset = offset };
+
+	return prep(k, KRMSG_OP_WRITE, endpoint, &remote, pieces, nr_pieces,
+		    value, 0, flags | KRMSG_SQE_NOTIFY, user_data);
+}
+
+/**
+ * krmsg_prep_write_flag - queue a WRITE of data, and one of a flag behind it
+ * @k: the context
+ * @endpoint: the endpoint
+ * @window: user_data of the KRMSG_REC_WINDOW record
+ * @offset: where in the window the data goes
+ * @pieces: byte ranges of regions: the data
+ * @nr_pieces: their number, 0 to KRMSG_MAX_PIECES - 1
+ * @flag_offset: where in the window the flag goes, aligned to 8 bytes
+ * @flag: 8 bytes of a region: the flag
+ * @flags: KRMSG_SQE_REPLAYABLE or 0
+ * @user_data: comes back in the record of the flag; the data has a record with
+ *	the same only when it fails
+ *
+ * The owner, which polls by krmsg_flag_load(), sees the flag only when all the
+ * data is there.
+ *
+ * Return: 0, or -EAGAIN when the queue has no room for both.
+ */
+int krmsg_prep_write_flag(struct krmsg *k, uint32_t endpoint, uint32_t window,
+			  uint64_t offset, const struct krmsg_piece *pieces,
+			  unsigned int nr_pieces, uint64_t flag_offset,
+			  const struct krmsg_piece *flag, unsigned int flags,
+			  uint64_t user_data)
+{
+	int rc;
+
+	if (flag->length != sizeof(uint64_t) || flag_offset % sizeof(uint64_t))
+		return krmsg_i_fail(k, -EINVAL,
+				    "a flag has 8 bytes, aligned to 8: it has %u, at %llu",
+				    flag->length,
+				    (unsigned long long)flag_offset);
+	if (krmsg_sq_space(k) < (nr_pieces >= KRMSG_SQE_PIECES ? 3 : 2))
+		return krmsg_i_fail_fixed(k, -EAGAIN,
+			"the submission queue is full: submit, then try again");
+	rc = krmsg_prep_write(k, endpoint, window, offset, pieces, nr_pieces,
+			      flags | KRMSG_SQE_QUIET, user_data);
+	if (rc < 0)
+		return rc;
+	return krmsg_prep_write(k, endpoint, window, flag_offset, flag, 1,
+				flags | KRMSG_SQE_FENCE, user_data);
+}
+
+/**
+ * krmsg_prep_fetch_add - queue an addition to 8 bytes of the peer's
+ * @k: the context
+ * @endpoint: the endpoint
+ * @window: user_data of the KRMSG_REC_WINDOW record
+ * @offset: where in the window
+ * @result: 8 bytes of a region: gets what was there before
+ * @add: what to add
+ * @flags: KRMSG_SQE_QUIET, _FENCE, _REPLAYABLE
+ * @user_data: comes back in the record
+ *
+ * Return: 0, or -EAGAIN when the queue is full.
+ */
+int krmsg_prep_fetch_add(struct krmsg *k, uint32_t endpoint, uint32_t window,
+			 uint64_t offset, const struct krmsg_piece *result,
+			 uint64_t add, unsigned int flags, uint64_t user_data)
+{
+	const struct krmsg_piece remote = { .region = window, .offset = offset };
+
+	return prep(k, KRMSG_OP_FETCH_ADD, endpoint, &remote, result, 1, add, 0,
 		    flags, user_data);
+}
+
+/**
+ * krmsg_prep_cmp_swap - queue an exchange of 8 bytes of the peer's
+ * @k: the context
+ * @endpoint: the endpoint
+ * @window: user_data of the KRMSG_REC_WINDOW record
+ * @offset: where in the window
+ * @result: 8 bytes of a region: gets what was there before
+ * @compare: exchange them when this is there
+ * @swap: what to put there
+ * @flags: KRMSG_SQE_QUIET, _FENCE, _REPLAYABLE
+ * @user_data: comes back in the record
+ *
+ * Return: 0, or -EAGAIN when the queue is full.
+ */
+int krmsg_prep_cmp_swap(struct krmsg *k, uint32_t endpoint, uint32_t window,
+			uint64_t offset, const struct krmsg_piece *result,
+			uint64_t compare, uint64_t swap, unsigned int flags,
+			uint64_t user_data)
+{
+	const struct krmsg_piece remote = { .region = window, .offset = offset };
+
+	return prep(k, KRMSG_OP_CMP_SWAP, endpoint, &remote, result, 1, swap,
+		    compare, flags, user_data);
 }
