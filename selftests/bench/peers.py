@@ -18,7 +18,7 @@ RDS_BENCH = "build/selftests/rds_bench"
 
 # server, client: arguments, None where a server stays. ready: how to know that
 # the server listens: ("file", path), ("line", text), ("tcp", port), or
-# ("retry", None): the client fails until it does. rdma: does it need packets
+# ("cm", PORT): the client fails until it does. rdma: does it need packets
 # of the RDMA device?
 Plan = namedtuple("Plan", "server client ready rdma")
 
@@ -138,13 +138,7 @@ def plan_rstream(m, seconds, _):
     if m.mode == "sleep":
         args += ["-T", "b"]
     return Plan(pinned(SERVER_CPU, args),
-                pinned(CLIENT_CPU, args + ["-s", ADDR]), ("retry", None), True)
-
-
-def too_early(text):
-    """Did rstream find no server, or one that was about to listen?"""
-    return "Connection refused" in text or \
-        "Transport endpoint is not connected" in text
+                pinned(CLIENT_CPU, args + ["-s", ADDR]), ("cm", PORT), True)
 
 
 def parse_rstream(text, m):
@@ -201,6 +195,13 @@ def parse_tcp(text, m):
     except KeyError as e:
         raise Unparsable("qperf printed no %s" % e) from e
     raise Unparsable("qperf: unknown unit %s" % unit)
+
+
+def cm_listens(text, port):
+    """Does something listen, by "rdma -j resource show cm_id"?"""
+    return any(one.get("state") == "LISTEN" and
+               one.get("src-addr", "").endswith(":%d" % port)
+               for one in json.loads(text))
 
 
 # name: plan, parse, does its server stay for later runs?

@@ -51,6 +51,12 @@ static _Noreturn void die(const char *what)
 	exit(1);
 }
 
+static _Noreturn void not_understood(const char *what)
+{
+	errno = EPROTO;
+	die(what);
+}
+
 /*
  * Spinning asks until there is an answer, and looks at the clock now and then
  * only. Sleeping is one call, which the kernel bounds (SO_RCVTIMEO).
@@ -118,13 +124,17 @@ static void set_number(uint64_t n)
 
 static void answer_all(size_t size)
 {
+	struct report r = { 0 };
+
 	for (;;) {
 		size_t n = receive();
 
 		if (n == size && number() == STOP)
-			return;
+			break;
 		send_to(buffer, n);
+		r.messages++;
 	}
+	send_to(&r, sizeof(r));
 }
 
 static void count_all(size_t size)
@@ -153,25 +163,40 @@ static void serve(void)
 
 	opt.spin = false;
 	if (receive() != sizeof(h))
-		die("the first message");
+		not_understood("the first message");
 	opt.spin = wait;
 	memcpy(&h, buffer, sizeof(h));
 	if (h.magic != MAGIC || h.kind > TEST_RATE ||
-	    h.size < sizeof(uint64_t) || h.size > SIZE_MAX_RDS) {
-		errno = EPROTO;
-		die("the first message");
-	}
+	    h.size < sizeof(uint64_t) || h.size > SIZE_MAX_RDS)
+		not_understood("the first message");
 	opt.spin = h.spin;
 	if (h.kind == TEST_LAT)
 		answer_all(h.size);
 	else
 		count_all(h.size);
+	/*
+	 * Closing drops what was not sent: the report must have arrived. An
+	 * answer that is lost for this reason only costs the time limit.
+	 */
+	if (recvfrom(fd, buffer, SIZE_MAX_RDS, 0, NULL, NULL) < 0 &&
+	    errno != EAGAIN)
+		die("the end");
 }
 
-static void say_stop(void)
+/* That was all: what the server counted, which has to be as many. */
+static struct report stop(uint64_t messages)
 {
+	struct report r;
+
 	set_number(STOP);
 	send_to(buffer, opt.size);
+	if (receive() != sizeof(r))
+		not_understood("the report");
+	memcpy(&r, buffer, sizeof(r));
+	if (r.messages != messages)
+		not_understood("the number of messages");
+	send_to(&r, sizeof(r));
+	return r;
 }
 
 static void print_head(struct json *j, uint64_t messages, double seconds)
@@ -194,10 +219,8 @@ static uint64_t round_trip(uint64_t nr)
 
 	set_number(nr);
 	send_to(buffer, opt.size);
-	if (receive() != opt.size || number() != nr) {
-		errno = EPROTO;
-		die("the answer");
-	}
+	if (receive() != opt.size || number() != nr)
+		not_understood("the answer");
 	return krmsg_now() - start;
 }
 
@@ -216,7 +239,7 @@ static void latency(void)
 	print_head(&j, opt.count, (double)(krmsg_now() - begin) / 1e9);
 	json_lat(&j, h);
 	json_end(&j);
-	say_stop();
+	stop(nr);
 	free(h);
 }
 
@@ -230,16 +253,9 @@ static void rate(void)
 		set_number(i);
 		send_to(buffer, opt.size);
 	}
-	say_stop();
-	if (receive() != sizeof(r)) {
-		errno = EPROTO;
-		die("the report");
-	}
-	memcpy(&r, buffer, sizeof(r));
-	if (r.messages != i || !r.ns) {
-		errno = EPROTO;
-		die("the number of messages");
-	}
+	r = stop(opt.count);
+	if (!r.ns)
+		not_understood("the time of the report");
 	print_head(&j, r.messages, (double)r.ns / 1e9);
 	json_end(&j);
 }

@@ -91,7 +91,6 @@ BOUNDS = [
 SIZES = [8, 64, 960, 4 * KIB, 16 * KIB, 64 * KIB, 1 * MIB, 4 * MIB]
 RATES = [8, 64, 512, 4 * KIB, 16 * KIB]
 BANDWIDTHS = [64 * KIB, 1 * MIB, 4 * MIB]
-QUICK = (64, 4 * KIB, 1 * MIB)
 
 
 def ahead():
@@ -102,7 +101,7 @@ def ahead():
             quick = ("quick",) if size == 64 else ()
             yield (lat(size), "mean", peer, "<=1.0", BOTH) + quick
         for size in RATES:
-            quick = ("quick",) if size in QUICK else ()
+            quick = ("quick",) if size == 64 else ()
             yield (rate(size, 16), "rate", peer, ">=1.0", BOTH) + quick
         for size in BANDWIDTHS:
             if peer == "rds" and size > MIB:

@@ -49,6 +49,13 @@ name      bytes   xfers   iters   total       time     Gb/sec    usec/xfer
 custom    64      1       2k      250k        0.42s      0.00     104.05
 """
 
+CM_ID = """\
+[{"ifindex":0,"ifname":"rxe0","cm-idn":0,"state":"LISTEN","ps":"TCP","pid":183,\
+"comm":"rstream","src-addr":"0.0.0.0:7471"},{"ifindex":0,"ifname":"rxe0",\
+"cm-idn":1,"state":"CONNECT","ps":"TCP","pid":183,"comm":"rstream",\
+"src-addr":"10.77.0.1:7472"}]
+"""
+
 RSTREAM_EARLY = """\
 rpoll: Connection refused
 name      bytes   xfers   iters   total       time     Gb/sec    usec/xfer
@@ -147,8 +154,9 @@ def parsers(t):
     t.raises(peers.Unparsable,
              lambda: peers.parse_rstream(RSTREAM_EARLY, lat),
              "rstream: no server")
-    t.same([peers.too_early(x) for x in (RSTREAM_EARLY, RSTREAM)],
-           [True, False], "rstream: too early")
+    t.same([peers.cm_listens(CM_ID, port) for port in (7471, 71, 7472)],
+           [True, False, False], "rdma: who listens")
+    t.same(peers.cm_listens("[]", 7471), False, "rdma: nobody")
     t.same(rounded(peers.parse_tcp(TCP_LAT, lat)), {"mean": 1661.13},
            "qperf: latency")
     t.same(peers.parse_tcp(TCP_BW, rate),
