@@ -62,8 +62,11 @@ def parse_json(text, m):
             us = got["lat_us"]
             return {"p50": us["p50"], "p99": us["p99"], "mean": us["mean"],
                     "histogram": got["histogram"]}
-        return {"rate": got["msg_per_s"], "bandwidth": got["bytes_per_s"]}
-    except (ValueError, KeyError) as e:
+        # The receiver measured from the first message to the last, which is
+        # one message less: of a few large ones it would be an advantage.
+        rate = (got["messages"] - 1) / got["seconds"]
+        return {"rate": rate, "bandwidth": rate * m.size}
+    except (ValueError, KeyError, ZeroDivisionError) as e:
         raise Unparsable("no figures in JSON: %r" % (e,)) from e
 
 
@@ -202,6 +205,17 @@ def cm_listens(text, port):
     return any(one.get("state") == "LISTEN" and
                one.get("src-addr", "").endswith(":%d" % port)
                for one in json.loads(text))
+
+
+def active_mtu(text):
+    """The MTU of the port, by ibv_devinfo."""
+    found = re.search(r"active_mtu:\s+(\d+)", text)
+    return int(found.group(1)) if found else None
+
+
+def path_mtu(mtu):
+    """What RoCE makes of the MTU of the network: its headers need room."""
+    return max(n for n in (256, 512, 1024, 2048, 4096) if n + 80 <= mtu)
 
 
 # name: plan, parse, does its server stay for later runs?

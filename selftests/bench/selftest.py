@@ -96,7 +96,7 @@ PING = """\
 }
 """
 
-RATE = '{ "test": "rate", "msg_per_s": 3202.5, "bytes_per_s": 204960.0 }'
+RATE = '{ "test": "rate", "messages": 41, "seconds": 0.5, "msg_per_s": 82 }'
 
 
 class Tap:
@@ -156,6 +156,10 @@ def parsers(t):
              "rstream: no server")
     t.same([peers.cm_listens(CM_ID, port) for port in (7471, 71, 7472)],
            [True, False, False], "rdma: who listens")
+    t.same(peers.active_mtu("\tmax_mtu:\t4096 (5)\n\tactive_mtu:\t1024 (3)\n"),
+           1024, "ibv_devinfo: the MTU")
+    t.same([peers.path_mtu(n) for n in (1500, 4200, 9000)],
+           [1024, 4096, 4096], "the MTU that is expected")
     t.same(peers.cm_listens("[]", 7471), False, "rdma: nobody")
     t.same(rounded(peers.parse_tcp(TCP_LAT, lat)), {"mean": 1661.13},
            "qperf: latency")
@@ -169,7 +173,10 @@ def parsers(t):
            {"p50": 36.992, "p99": 2187.264, "mean": 114.7314735,
             "histogram": [[18.44, 1], [36.992, 5]]}, "krmsg ping")
     t.same(peers.parse_json(RATE, rate),
-           {"rate": 3202.5, "bandwidth": 204960.0}, "krmsg perf")
+           {"rate": 80.0, "bandwidth": 5120.0},
+           "krmsg perf: 41 messages are 40 times as long as one")
+    t.raises(peers.Unparsable, lambda: peers.parse_json(
+        RATE.replace("0.5", "0"), rate), "krmsg perf: no time")
     t.raises(peers.Unparsable, lambda: peers.parse_json(RATE, lat),
              "JSON without the figures")
     t.raises(peers.Unparsable, lambda: peers.parse_json("krmsg: no", lat),
