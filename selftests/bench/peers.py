@@ -33,7 +33,8 @@ def count(m, seconds):
     one = 20 + m.size / 40
     if m.kind == "lat":
         one = 2 * (15 if m.mode == "spin" else 120) + 2 * m.size / 40
-    n = max(int(seconds * 1e6 / one), 2 if m.size >= 1 << 20 else 20)
+    least = 5 if m.kind == "lat" else 16
+    n = max(int(seconds * 1e6 / one), least)
     return max(n // m.batch, 4) * m.batch if m.batch > 1 else n
 
 
@@ -84,7 +85,7 @@ def plan_perftest(program):
         elif m.kind == "rate":
             args += ["-n", str(n), "-l", str(m.batch)]
         else:
-            args += ["-n", str(max(n, 10))]
+            args += ["-n", str(n)]
         return Plan(pinned(SERVER_CPU, args),
                     pinned(CLIENT_CPU, args + [ADDR]), ("tcp", 18515), True)
     return plan
