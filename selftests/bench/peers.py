@@ -45,9 +45,12 @@ def plan_krmsg(m, seconds, port_file):
     if m.kind == "lat":
         command, args = "ping", ["-c", str(count(m, seconds))]
     else:
-        command, args = "perf", ["--test", m.kind, "-t", str(seconds)]
+        command, args = "perf", ["--test", m.kind]
         if m.kind == "rate":
-            args += ["-b", str(m.batch)]
+            args += ["-b", str(m.batch), "-t", str(seconds)]
+        else:
+            # as many as the others, or the last ones in flight would count
+            args += ["-c", str(count(m, seconds))]
     server = ["krmsg", command, "-l", "0", "--once", "--cpu", SERVER_CPU,
               "--port-file", port_file]
     client = ["krmsg", command, ADDR, "PORT", "--cpu", CLIENT_CPU, "--json",

@@ -195,6 +195,11 @@ def plans(t):
     t.same(plan.server[3:], plan.client[3:-1], "and its server's")
     t.same("-e" in peers.PEERS["ib_send_lat"][0](
         rows.lat(64, "sleep"), 1, None).client, True, "ib_send_lat sleeps")
+    large = rows.bw(1 << 20)
+    t.same([str(peers.count(large, 1)) in peers.PEERS[name][0](
+        large, 1, "port").client for name in (
+            "krmsg", "ib_send_bw", "ib_read_bw", "rstream", "rds")],
+           [True] * 5, "as many large messages of each")
     t.same(peers.count(rows.rate(64, 16), 1) % 16, 0, "whole batches")
     t.same([peers.count(m, 0.1) for m in (rows.lat(4 << 20), rows.bw(4 << 20))],
            [5, 16], "few of the largest")
