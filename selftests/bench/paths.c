@@ -22,23 +22,25 @@
 #define WARM_UP		4	/* a quarter of the rounds before they count */
 
 static const struct path paths[] = {
-	{ "ping-pong 64 B",	64,	 1, true,  false, 2000, 0 },
-	{ "ping-pong 960 B",	960,	 1, true,  false, 1000, 0 },
-	{ "ping-pong 1 KiB",	1024,	 1, true,  false, 1000, 0 },
-	{ "ping-pong 4 KiB",	4096,	 1, true,  false, 500, 0 },
-	{ "one way 64 B, batch 1",  64,	 1, false, false, 2000, 0 },
-	{ "one way 64 B, batch 16", 64,	16, false, false, 400, 0 },
-	{ "one way 64 B, batch 64", 64,	64, false, false, 100, 0 },
-	{ "one way 1 KiB, batch 16", 1024, 16, false, false, 100, 0 },
-	{ "one way 4 KiB, batch 16", 4096, 16, false, false, 50, 0 },
-	{ "one way 64 KiB",	65536,	 1, false, true, 100, 0 },
-	{ "one way 1 MiB",	1 << 20, 1, false, true, 12, 0 },
+	{ "ping-pong 64 B",	64,	 1, true,  false, 2000, 0, false },
+	{ "ping-pong 960 B",	960,	 1, true,  false, 1000, 0, false },
+	{ "ping-pong 1 KiB",	1024,	 1, true,  false, 1000, 0, false },
+	{ "ping-pong 4 KiB",	4096,	 1, true,  false, 500, 0, false },
+	{ "one way 64 B, batch 1",  64,	 1, false, false, 2000, 0, false },
+	{ "one way 64 B, batch 16", 64,	16, false, false, 400, 0, false },
+	{ "one way 64 B, batch 64", 64,	64, false, false, 100, 0, false },
+	{ "one way 1 KiB, batch 16", 1024, 16, false, false, 100, 0, false },
+	{ "one way 4 KiB, batch 16", 4096, 16, false, false, 50, 0, false },
+	{ "one way 64 KiB",	65536,	 1, false, true, 100, 0, false },
+	{ "one way 1 MiB",	1 << 20, 1, false, true, 12, 0, false },
 	/* copied where they would be pulled, or more to a frame */
-	{ "ping-pong 4 KiB, slots 8 KiB", 4096, 1, true, false, 500, 8192 },
-	{ "ping-pong 8 KiB, slots 16 KiB", 8192, 1, true, false, 500, 16384 },
-	{ "ping-pong 16 KiB, slots 32 KiB", 16384, 1, true, false, 300, 32768 },
-	{ "1 KiB, batch 16, slots 16 KiB", 1024, 16, false, false, 100, 16384 },
-	{ "4 KiB, batch 16, slots 16 KiB", 4096, 16, false, false, 50, 16384 },
+	{ "ping-pong 4 KiB, slots 8 KiB", 4096, 1, true, false, 500, 8192, false },
+	{ "ping-pong 8 KiB, slots 16 KiB", 8192, 1, true, false, 500, 16384, false },
+	{ "ping-pong 16 KiB, slots 32 KiB", 16384, 1, true, false, 300, 32768, false },
+	{ "1 KiB, batch 16, slots 16 KiB", 1024, 16, false, false, 100, 16384, false },
+	{ "4 KiB, batch 16, slots 16 KiB", 4096, 16, false, false, 50, 16384, false },
+	/* shown one by one, which user-space verbs post one by one */
+	{ "one way 64 B, thread", 64,	64, false, false, 100, 0, true },
 };
 
 #define NR_PATHS	(sizeof(paths) / sizeof(paths[0]))
@@ -79,6 +81,16 @@ static double measure(const struct path *p,
 	return (double)(now() - start) / messages;
 }
 
+static double measure_krmsg(const struct path *p)
+{
+	double n;
+
+	krmsg_ends_open(p);
+	n = measure(p, krmsg_ends_round);
+	krmsg_ends_close(p);
+	return n;
+}
+
 static int one_path(const char *name, unsigned int rounds)
 {
 	size_t i;
@@ -89,9 +101,7 @@ static int one_path(const char *name, unsigned int rounds)
 		if (!strstr(p.name, name))
 			continue;
 		p.rounds = rounds;
-		krmsg_ends_open(p.slot);
-		printf("%s: %.0f\n", p.name, measure(&p, krmsg_ends_round));
-		krmsg_ends_close();
+		printf("%s: %.0f\n", p.name, measure_krmsg(&p));
 	}
 	return 0;
 }
@@ -107,12 +117,9 @@ int main(int argc, char **argv)
 	puts("[");
 	for (i = 0; i < NR_PATHS; i++) {
 		const struct path *p = &paths[i];
-		double ours, theirs;
+		double ours = measure_krmsg(p);
+		double theirs = measure(p, verbs_ends_round);
 
-		krmsg_ends_open(p->slot);
-		ours = measure(p, krmsg_ends_round);
-		theirs = measure(p, verbs_ends_round);
-		krmsg_ends_close();
 		printf("%s {\"path\": \"%s\", \"krmsg\": %.0f, \"verbs\": %.0f}",
 		       sep, p->name, ours, theirs);
 		sep = ",\n";

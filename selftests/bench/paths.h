@@ -19,6 +19,8 @@
  * @read: verbs: the receiver reads the bytes, as krmsg does with large ones
  * @rounds: how often it is measured
  * @slot: krmsg: bytes of a slot, 0: the default
+ * @single: each message is posted by itself, and they are received together;
+ *	krmsg: a submission thread sends them
  */
 struct path {
 	const char *name;
@@ -28,12 +30,13 @@ struct path {
 	bool read;
 	unsigned int rounds;
 	unsigned int slot;
+	bool single;
 };
 
 /* Each ends the program, with words, when something fails. */
-void krmsg_ends_open(unsigned int slot);
+void krmsg_ends_open(const struct path *p);
 void krmsg_ends_round(const struct path *p);
-void krmsg_ends_close(void);
+void krmsg_ends_close(const struct path *p);
 void verbs_ends_open(void);
 void verbs_ends_round(const struct path *p);
 void verbs_ends_close(void);

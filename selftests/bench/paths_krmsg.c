@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Two ends by krmsg: two contexts of one process. */
+/*
+ * Two ends by krmsg: two contexts of one process. Another pair has a submission
+ * thread where it sends. There is one processor: the process is of a higher
+ * priority than the thread, which so finds all that was shown one by one when the
+ * process sleeps, as it would after a moment on a processor of its own.
+ */
+#include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <krmsg.h>
 #include "paths.h"
@@ -19,6 +26,7 @@ struct end {
 };
 
 static struct end a, b;
+static uint64_t b_spins;	/* ns; 0: a thread sends while it sleeps */
 
 static void check(int rc, const struct end *e, const char *what)
 {
@@ -34,7 +42,8 @@ static const struct krmsg_rec *wait_for(struct krmsg *k, unsigned int type)
 
 	for (;;) {
 		while (!(rec = krmsg_peek(k))) {
-			rc = krmsg_submit_and_wait(k, 1, WAIT_NS, SPIN_NS);
+			rc = krmsg_submit_and_wait(k, 1, WAIT_NS,
+						   k == b.k ? b_spins : SPIN_NS);
 			if (rc < 0)
 				die("wait: %s", krmsg_error(k));
 		}
@@ -61,11 +70,15 @@ static void wait_open(struct end *e)
 	e->eager = info.out_eager_limit;
 }
 
-static void open_end(struct end *e)
+static void open_end(struct end *e, unsigned int flags)
 {
+	const struct krmsg_options o = {
+		.flags = flags,
+		.sq_idle_us = flags & KRMSG_OPEN_SQPOLL ? 10000000 : 0,
+	};
 	size_t bytes;
 
-	if (krmsg_open(&e->k, NULL) < 0)
+	if (krmsg_open(&e->k, &o) < 0)
 		die("%s", krmsg_error(NULL));
 	e->mem = krmsg_alloc((RECVS + 1) * (size_t)BYTES_MAX, &bytes);
 	if (!e->mem)
@@ -85,16 +98,14 @@ static void post_recv(struct end *e, uint64_t buf)
 	check(krmsg_prep_recv(e->k, e->endpoint, &p, 1, buf), e, "recv");
 }
 
-void krmsg_ends_open(unsigned int slot)
+static void connect_ends(unsigned int slot)
 {
-	struct krmsg_ep_config cfg = { .slot_size = slot };
+	const struct krmsg_ep_config cfg = { .slot_size = slot };
 	const struct krmsg_rec *rec;
 	struct krmsg_addr at;
 	uint32_t listener;
 	uint64_t i;
 
-	open_end(&a);
-	open_end(&b);
 	if (krmsg_addr_parse(ADDRESS ":0", &at) < 0)
 		die("%s", krmsg_error(NULL));
 	check(krmsg_listen(b.k, &at, 1, 0, &listener, &at), &b, "listen");
@@ -112,6 +123,37 @@ void krmsg_ends_open(unsigned int slot)
 	}
 	check(krmsg_submit(a.k), &a, "submit");
 	check(krmsg_submit(b.k), &b, "submit");
+}
+
+/* Only one processor, and yet a thread. */
+static void allow_threads(const char *number)
+{
+	FILE *f = fopen("/sys/module/krmsg/parameters/sqpoll_threads", "w");
+
+	if (!f || fputs(number, f) < 0 || fclose(f))
+		die("sqpoll_threads cannot be set");
+}
+
+static void priority(int policy)
+{
+	const struct sched_param param = {
+		.sched_priority = policy == SCHED_FIFO,
+	};
+
+	if (sched_setscheduler(0, policy, &param))
+		die("the priority cannot be set");
+}
+
+void krmsg_ends_open(const struct path *p)
+{
+	if (p->single)
+		allow_threads("1");
+	b_spins = p->single ? 0 : SPIN_NS;
+	open_end(&a, p->single ? KRMSG_OPEN_SQPOLL : 0);
+	open_end(&b, 0);
+	connect_ends(p->slot);
+	if (p->single)
+		priority(SCHED_FIFO);
 }
 
 static void send_batch(struct end *e, const struct path *p)
@@ -146,8 +188,24 @@ static void take_batch(struct end *e, const struct path *p)
 	}
 }
 
+/* Shown one by one, without a call; the thread runs when we sleep. */
+static void thread_round(const struct path *p)
+{
+	struct path one = *p;
+	unsigned int i;
+
+	one.batch = 1;
+	for (i = 0; i < p->batch; i++)
+		send_batch(&a, &one);
+	take_batch(&b, p);
+}
+
 void krmsg_ends_round(const struct path *p)
 {
+	if (p->single) {
+		thread_round(p);
+		return;
+	}
 	send_batch(&a, p);
 	take_batch(&b, p);
 	if (p->back) {
@@ -156,10 +214,18 @@ void krmsg_ends_round(const struct path *p)
 	}
 }
 
-void krmsg_ends_close(void)
+static void close_end(struct end *e)
 {
-	krmsg_close(a.k);
-	krmsg_close(b.k);
-	krmsg_free(a.mem);
-	krmsg_free(b.mem);
+	krmsg_close(e->k);
+	krmsg_free(e->mem);
+}
+
+void krmsg_ends_close(const struct path *p)
+{
+	if (p->single)
+		priority(SCHED_OTHER);
+	close_end(&a);
+	close_end(&b);
+	if (p->single)
+		allow_threads("-1");
 }

@@ -194,6 +194,16 @@ static void post_batch(struct end *e, const struct path *p)
 	check(ibv_post_send(e->qp, wr, &bad), "ibv_post_send");
 }
 
+static void post_singly(struct end *e, const struct path *p)
+{
+	struct path one = *p;
+	unsigned int i;
+
+	one.batch = 1;
+	for (i = 0; i < p->batch; i++)
+		post_batch(e, &one);
+}
+
 static void take_batch(struct end *from, struct end *e, const struct path *p)
 {
 	wait_wcs(e->rcq, p->batch);
@@ -228,6 +238,13 @@ void verbs_ends_round(const struct path *p)
 {
 	if (p->read) {
 		read_one(&a, &b, p);
+		return;
+	}
+	if (p->single) {
+		post_singly(&a, p);
+		wait_wcs(b.rcq, p->batch);
+		post_recvs(&b, p->batch);
+		wait_wcs(a.scq, p->batch);
 		return;
 	}
 	post_batch(&a, p);

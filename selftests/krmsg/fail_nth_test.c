@@ -116,6 +116,7 @@ FIXTURE_VARIANT(sequence) {
 
 FIXTURE_VARIANT_ADD(sequence, open) { .s = &seq_open };
 FIXTURE_VARIANT_ADD(sequence, setup) { .s = &seq_setup };
+FIXTURE_VARIANT_ADD(sequence, setup_thread) { .s = &seq_setup_thread };
 FIXTURE_VARIANT_ADD(sequence, map) { .s = &seq_map };
 FIXTURE_VARIANT_ADD(sequence, info) { .s = &seq_info };
 FIXTURE_VARIANT_ADD(sequence, register) { .s = &seq_register };
@@ -218,6 +219,7 @@ FIXTURE_VARIANT(process) {
 
 FIXTURE_VARIANT_ADD(process, open) { .s = &seq_open };
 FIXTURE_VARIANT_ADD(process, setup) { .s = &seq_setup };
+FIXTURE_VARIANT_ADD(process, setup_thread) { .s = &seq_setup_thread };
 FIXTURE_VARIANT_ADD(process, map) { .s = &seq_map };
 FIXTURE_VARIANT_ADD(process, register_mapped) { .s = &seq_register_mapped };
 FIXTURE_VARIANT_ADD(process, listen) { .s = &seq_listen };

@@ -178,6 +178,28 @@ const struct seq seq_setup = {
 	.begin = begin_setup, .act = act_setup, .end = end_setup,
 };
 
+/* The same with a submission thread, which must not be left over. */
+static int act_setup_thread(struct env *e)
+{
+	int err;
+
+	e->c.s = (struct krmsg_setup){
+		.size = sizeof(e->c.s),
+		.flags = KRMSG_SETUP_SQPOLL,
+		.sq_entries = e->id,
+		.cq_bytes = e->id2,
+	};
+	err = result(ioctl(e->c.fd, KRMSG_IOC_SETUP, &e->c.s));
+	if (err == EBUSY && e->failed == EFAULT)
+		err = 0;
+	return err;
+}
+
+const struct seq seq_setup_thread = {
+	.name = "setup_thread", .fd = fd_c,
+	.begin = begin_setup, .act = act_setup_thread, .end = end_setup,
+};
+
 static void begin_map(struct env *e)
 {
 	ctx_open(&e->c);

@@ -165,14 +165,14 @@ static const char *refusal(uint32_t code)
 }
 
 /*
- * A submission thread may run where we may: so one on a processor of its own is
- * made before we keep to ours.
+ * A submission thread may run where we may: so it is made before we keep to one
+ * processor.
  */
 int run_pin(const struct test *t, bool opened)
 {
 	int rc;
 
-	if (opened != !!(t->ring.flags & KRMSG_OPEN_SQ_CPU))
+	if (opened != !!(t->ring.flags & KRMSG_OPEN_SQPOLL))
 		return 0;
 	rc = pin_to_cpu(t->cpu);
 	return rc < 0 ? fail("--cpu %d: %s", t->cpu, strerror(-rc)) : 0;
