@@ -424,7 +424,10 @@ static void run_test(struct test t, const char *name)
 	out = dup(1);
 	null = open("/dev/null", O_WRONLY);
 	dup2(null, 1);
-	rc = t.kind == TEST_LAT ? test_lat(&t) : test_flow(&t);
+	if (test_is_onesided(t.kind))
+		rc = test_onesided(&t);
+	else
+		rc = t.kind == TEST_LAT ? test_lat(&t) : test_flow(&t);
 	pthread_join(th, &status);
 	fflush(stdout);
 	dup2(out, 1);
@@ -466,11 +469,29 @@ static void tests(void)
 		T("bw: depth 16", TEST_BW, 65536, 500, 1, 16, .verify = true),
 		T("bw: batch 4", TEST_BW, 1 << 20, 20, 4, 2, .verify = true),
 	};
+	/* memory of the peer: only the module reaches that */
+	static const struct {
+		const char *name;
+		struct test t;
+	} one_sided[] = {
+		T("write-lat", TEST_WRITE_LAT, 64, 500, 1, 1, .spin = true),
+		T("write-lat: large", TEST_WRITE_LAT, 100000, 50, 1, 1),
+		T("write-lat: 1 byte", TEST_WRITE_LAT, 1, 0, 1, 1,
+		  .seconds = 0.2),
+		T("read-lat", TEST_READ_LAT, 64, 500, 1, 1, .spin = true),
+		T("write-bw", TEST_WRITE_BW, 65536, 500, 1, 16),
+		T("write-bw: batch 8", TEST_WRITE_BW, 1 << 20, 40, 8, 16),
+		T("read-bw", TEST_READ_BW, 65536, 0, 4, 16, .seconds = 0.2),
+		T("atomic-rate", TEST_ATOMIC_RATE, 8, 2000, 16, 64),
+	};
 	size_t i;
 
 	snprintf(port_path, sizeof(port_path), "/tmp/krmsg-port.%d", getpid());
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		run_test(table[i].t, table[i].name);
+	for (i = 0; i < sizeof(one_sided) / sizeof(one_sided[0]); i++)
+		if (!mock_active)
+			run_test(one_sided[i].t, one_sided[i].name);
 }
 
 /* krmsg cat: standard input and output are files of the test. */

@@ -47,9 +47,14 @@ static const char perf_help[] =
 "      --test T        lat: half round trip (default)\n"
 "                      rate: small messages one way, in batches\n"
 "                      bw: large messages one way, several in flight\n"
+"                      write-lat: half round trip of WRITEs; both sides poll\n"
+"                      their memory\n"
+"                      read-lat: time of a READ\n"
+"                      write-bw, read-bw: WRITEs, READs, several in flight\n"
+"                      atomic-rate: FETCH_ADDs, several in flight\n"
 "  -s, --size N        bytes of a message (64; bw: 64k)\n"
 "  -b, --batch N       messages to a system call (rate: 16; else 1)\n"
-"  -d, --depth N       bw: messages in flight (16)\n"
+"  -d, --depth N       messages in flight, not of lat and rate (16)\n"
 "  -t, --time S        seconds (3)\n"
 "  -c, --count N       messages, instead of a time\n"
 "      --mode M        spin (default) or sleep\n"
@@ -121,7 +126,6 @@ static int one_of(const char *text, const char * const *words)
 static int word_option(struct test *t, int c)
 {
 	static const char * const modes[] = { "spin", "sleep", NULL };
-	static const char * const tests[] = { "lat", "rate", "bw", NULL };
 	int i;
 
 	if (c == OPT_MODE) {
@@ -130,10 +134,10 @@ static int word_option(struct test *t, int c)
 		return i < 0 ? usage_error(t->command,
 			"--mode %s: it is spin or sleep", optarg) : 0;
 	}
-	i = one_of(optarg, tests);
+	i = one_of(optarg, test_names);
 	if (i < 0 || !strcmp(t->command, "ping"))
 		return usage_error(t->command,
-				   "--test %s: it is lat, rate or bw (krmsg perf)",
+				   "--test %s: it is lat, rate, bw, write-lat, read-lat, write-bw, read-bw or atomic-rate (krmsg perf)",
 				   optarg);
 	t->kind = TEST_LAT + (unsigned int)i;
 	return 0;
@@ -257,11 +261,19 @@ static int check_usage(struct test *t, int argc, char **argv, char *address,
 	if (t->ring.sq_idle_us && !(t->ring.flags & KRMSG_OPEN_SQPOLL))
 		return usage_error(t->command,
 				   "--sqpoll-idle goes with --sqpoll");
-	if (t->svg && t->kind != TEST_LAT)
-		return usage_error(t->command, "--svg is for latency tests");
-	if (t->kind == TEST_LAT && t->batch > 1)
+	if (test_is_onesided(t->kind) && (t->verify || t->zerocopy))
 		return usage_error(t->command,
-				   "--batch is for --test rate and bw");
+				   "--verify and --zero-copy are for messages");
+	if (test_is_onesided(t->kind) && !t->size)
+		return usage_error(t->command, "--size 0 is for messages");
+	if (t->kind == TEST_ATOMIC_RATE && t->size != UINT64_MAX)
+		return usage_error(t->command,
+				   "--size: an atomic operation has 8 bytes");
+	if (t->svg && !test_is_lat(t->kind))
+		return usage_error(t->command, "--svg is for latency tests");
+	if (test_is_lat(t->kind) && t->batch > 1)
+		return usage_error(t->command,
+				   "--batch is not for latency tests");
 	t->address = address;
 	return 0;
 }
@@ -271,7 +283,9 @@ static void defaults(struct test *t)
 	bool perf = !strcmp(t->command, "perf");
 
 	if (t->size == UINT64_MAX)
-		t->size = t->kind == TEST_BW ? 64 << 10 : 64;
+		t->size = t->kind == TEST_BW || t->kind == TEST_WRITE_BW ||
+			  t->kind == TEST_READ_BW ? 64 << 10 :
+			  t->kind == TEST_ATOMIC_RATE ? 8 : 64;
 	if (!t->batch)
 		t->batch = t->kind == TEST_RATE ? 16 : 1;
 	if (!t->count && t->seconds <= 0) {
@@ -307,6 +321,8 @@ static int run(int argc, char **argv, const char *command, const char *help)
 	defaults(&t);
 	if (t.listen)
 		return test_serve(&t);
+	if (test_is_onesided(t.kind))
+		return test_onesided(&t);
 	return t.kind == TEST_LAT ? test_lat(&t) : test_flow(&t);
 }
 

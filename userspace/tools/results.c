@@ -4,7 +4,7 @@
 
 static const char *name(enum test_kind kind)
 {
-	return kind == TEST_LAT ? "lat" : kind == TEST_RATE ? "rate" : "bw";
+	return test_names[kind - TEST_LAT];
 }
 
 static const char *mode(const struct test *t)
@@ -36,7 +36,8 @@ static void json_common(struct json *j, const struct test *t,
 	json_string(j, "test", name(t->kind));
 	json_u64(j, "size", t->size);
 	json_u64(j, "batch", t->batch);
-	json_u64(j, "depth", t->kind == TEST_BW ? t->depth : 1);
+	json_u64(j, "depth", t->kind == TEST_RATE || test_is_lat(t->kind) ?
+		 1 : t->depth);
 	json_string(j, "mode", t->spin ? "spin" : "sleep");
 	json_bool(j, "sqpoll", t->ring.flags & KRMSG_OPEN_SQPOLL);
 	json_bool(j, "verify", t->verify);
@@ -71,17 +72,18 @@ void json_lat(struct json *j, const struct hist *h)
 	hist_json(h, j);
 }
 
-static void row(const char *text, uint64_t half)
+static void row(const char *text, uint64_t half, bool both)
 {
 	char a[UNIT_MAX], b[UNIT_MAX];
 
 	printf("  %-6s %12s %12s\n", text, format_ns((double)half, a),
-	       format_ns(2 * (double)half, b));
+	       both ? format_ns(2 * (double)half, b) : "");
 }
 
 void print_lat(const struct test *t, const struct hist *h, double seconds,
 	       const struct krmsg_counters *c)
 {
+	bool read = t->kind == TEST_READ_LAT;
 	char size[UNIT_MAX];
 	struct json j;
 	size_t i;
@@ -98,16 +100,19 @@ void print_lat(const struct test *t, const struct hist *h, double seconds,
 		json_end(&j);
 		return;
 	}
-	printf("%llu round trips of %s, %s\n\n", (unsigned long long)h->total,
+	printf("%llu %s of %s, %s\n\n", (unsigned long long)h->total,
+	       read ? "READs" : "round trips",
 	       format_bytes((double)t->size, size),
 	       mode(t));
-	printf("  %-6s %12s %12s\n", "", "half", "round trip");
-	row("min", h->min);
+	printf("  %-6s %12s %12s\n", "", read ? "time" : "half",
+	       read ? "" : "round trip");
+	row("min", h->min, !read);
 	for (i = 0; i < NR_PERCENTILES; i++)
 		row(percentiles[i].text,
-		    hist_percentile(h, percentiles[i].percent));
-	row("max", h->max);
-	printf("\nhalf round trip, number of messages:\n");
+		    hist_percentile(h, percentiles[i].percent), !read);
+	row("max", h->max, !read);
+	printf("\n%s:\n", read ? "time, number of READs" :
+	       "half round trip, number of messages");
 	hist_draw(h, stdout);
 }
 
@@ -126,14 +131,18 @@ void print_flow(const struct test *t, const struct test_report *report,
 		json_end(&j);
 		return;
 	}
-	printf("%llu messages of %s in %.2f s, %s%s\n",
+	printf("%llu %s of %s in %.2f s, %s%s\n",
 	       (unsigned long long)report->messages,
+	       test_is_onesided(t->kind) ? "operations" : "messages",
 	       format_bytes((double)t->size, a), seconds,
 	       mode(t),
 	       t->verify ? ", all verified" : "");
-	printf("  rate       %s messages/s\n", format_count(msgs, a));
+	printf("  rate       %s %s/s\n", format_count(msgs, a),
+	       test_is_onesided(t->kind) ? "operations" : "messages");
 	printf("  bandwidth  %s/s\n",
 	       format_bytes(msgs * (double)t->size, a));
+	if (test_is_onesided(t->kind))
+		return;
 	printf("  zero copy  %s, copied %s\n",
 	       format_bytes((double)c->out_tx_zero_copy_bytes, a),
 	       format_bytes((double)c->out_tx_copied_bytes, b));

@@ -124,7 +124,9 @@ static int memory(struct server *v, const struct test *t)
 	unsigned int n = 2;
 	int rc;
 
-	if (t->kind != TEST_LAT)
+	if (test_is_onesided(t->kind))
+		n = 1;
+	else if (t->kind != TEST_LAT)
 		n = 2 * (unsigned int)(t->depth > t->batch ? t->depth :
 							      t->batch);
 	if (n > RECVS_MAX)
@@ -170,6 +172,8 @@ static int one_client(struct listener *l, const struct krmsg_connreq *req,
 		fail("%s", krmsg_error(NULL));
 	} else if (session_accept(&v.r.s, l, req->request, &o) < 0) {
 		rc = fail("a client did not get through: %s", v.r.s.error);
+	} else if (test_is_onesided(t.kind)) {
+		rc = serve_onesided(&v.r, &t);
 	} else {
 		v.r.pulled = t.size > v.r.s.eager_limit ||
 			     (t.zerocopy && t.size);

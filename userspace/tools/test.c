@@ -5,6 +5,11 @@
 
 #define SPIN_NS		1000000000ULL	/* the module has a bound of its own */
 
+const char * const test_names[] = {
+	"lat", "rate", "bw", "write-lat", "read-lat", "write-bw", "read-bw",
+	"atomic-rate", NULL
+};
+
 void test_encode(const struct test *t, struct test_wire *w)
 {
 	memset(w, 0, sizeof(*w));
@@ -38,9 +43,12 @@ int test_decode(const struct test_wire *w, size_t len, struct test *t)
 	t->batch = le32toh(w->batch);
 	t->depth = le32toh(w->depth);
 	t->slot = le32toh(w->slot);
-	if (t->kind < TEST_LAT || t->kind > TEST_BW ||
+	if (t->kind < TEST_LAT || t->kind > TEST_ATOMIC_RATE ||
 	    flags & ~(TEST_SPIN | TEST_VERIFY | TEST_ZEROCOPY) || t->size > TEST_SIZE_MAX ||
 	    t->depth < 1 || t->depth > 4096)
+		return -EPROTO;
+	if (test_is_onesided(t->kind) &&
+	    (!t->size || (t->kind == TEST_ATOMIC_RATE && t->size != 8)))
 		return -EPROTO;
 	return 0;
 }

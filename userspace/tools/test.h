@@ -5,7 +5,26 @@
 
 #include "tool.h"
 
-enum test_kind { TEST_LAT = 1, TEST_RATE, TEST_BW };
+enum test_kind {
+	TEST_LAT = 1, TEST_RATE, TEST_BW,
+	/* one-sided ones */
+	TEST_WRITE_LAT, TEST_READ_LAT, TEST_WRITE_BW, TEST_READ_BW,
+	TEST_ATOMIC_RATE,
+};
+
+static inline bool test_is_onesided(enum test_kind kind)
+{
+	return kind >= TEST_WRITE_LAT;
+}
+
+static inline bool test_is_lat(enum test_kind kind)
+{
+	return kind == TEST_LAT || kind == TEST_WRITE_LAT ||
+	       kind == TEST_READ_LAT;
+}
+
+/* As --test has them, in this order. */
+extern const char * const test_names[];
 
 struct test {
 	const char *command;	/* "ping" or "perf", for messages */
@@ -78,6 +97,10 @@ int run_end(struct run *r);
 int test_lat(const struct test *t);
 int test_flow(const struct test *t);
 int test_serve(const struct test *t);
+
+/* onesided.c: both sides */
+int test_onesided(const struct test *t);
+int serve_onesided(struct run *r, const struct test *t);
 
 /* results.c */
 void print_lat(const struct test *t, const struct hist *h, double seconds,
