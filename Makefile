@@ -87,7 +87,7 @@ check-debug: ## the tests on a debug kernel, and each failure in turn: 30 minute
 check-long: ## more: debug kernel, two machines, soak and fuzzing
 	@selftests/check --long
 
-bench: ## krmsg beside perftest, rsockets, RDS and TCP: 3 hours on an idle host
+bench: ## krmsg beside perftest, rsockets, RDS and TCP; takes hours on an idle host
 	@selftests/install-packages
 	@selftests/bench/run --json $(B)/bench/bench.json --svg $(B)/bench
 
