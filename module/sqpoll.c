@@ -14,6 +14,7 @@
 #include <linux/kthread.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
+#include <uapi/linux/sched/types.h>
 
 #include "verbs.h"
 
@@ -316,18 +317,26 @@ int krmsg_sqpoll_check(struct krmsg_ctx *ctx, const struct krmsg_setup *arg)
 }
 
 /*
- * Whose time it is: the thread is as nice as its owner, runs where its owner
- * may run, and is in its owner's cgroups. The latter as far as a module can: of
- * the unified hierarchy (v2) only an administrator may move a thread.
+ * Whose time it is: the thread is as nice as its owner and scheduled alike, but
+ * never in real time, where it would keep all others out; it runs where its
+ * owner may run, and is in its owner's cgroups. The latter as far as a module
+ * can: of the unified hierarchy (v2) only an administrator may move a thread.
  */
 static int charge(struct task_struct *task, const struct krmsg_setup *arg)
 {
 	const struct cpumask *mask = current->cpus_ptr;
+	struct sched_attr attr = {
+		.size = sizeof(attr),
+		.sched_policy = current->policy,
+		.sched_nice = task_nice(current),
+	};
 
+	if (attr.sched_policy != SCHED_BATCH && attr.sched_policy != SCHED_IDLE)
+		attr.sched_policy = SCHED_NORMAL;
 	if (arg->flags & KRMSG_SETUP_SQ_CPU)
 		mask = cpumask_of(arg->sq_cpu);
-	set_user_nice(task, task_nice(current));
-	return set_cpus_allowed_ptr(task, mask) ?:
+	return sched_setattr_nocheck(task, &attr) ?:
+	       set_cpus_allowed_ptr(task, mask) ?:
 	       cgroup_attach_task_all(current, task);
 }
 

@@ -602,6 +602,7 @@ TEST_F(sq, where_it_runs)
 {
 	char line[200], own[200];
 	struct ctx *c = &self->c;
+	const struct sched_param none = { 0 };
 	cpu_set_t all, one;
 	long long pid;
 
@@ -610,6 +611,7 @@ TEST_F(sq, where_it_runs)
 	if (!CPU_ISSET(1, &all))
 		SKIP("there is no processor 1");
 	ASSERT_EQ(0, setpriority(PRIO_PROCESS, 0, 7));
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_BATCH, &none));
 	ctx_open(c);
 	TEST_OK(c->fd, setup_sq(c, KRMSG_SETUP_SQPOLL | KRMSG_SETUP_SQ_CPU, 1,
 				0, 0));
@@ -617,6 +619,7 @@ TEST_F(sq, where_it_runs)
 	proc_line(pid, "status", "Cpus_allowed_list:", line, sizeof(line));
 	EXPECT_STREQ("Cpus_allowed_list:\t1\n", line);
 	EXPECT_EQ(7, getpriority(PRIO_PROCESS, pid));
+	EXPECT_EQ(SCHED_BATCH, sched_getscheduler(pid));
 	ctx_close(c);
 
 	ctx_open(c);
