@@ -22,25 +22,27 @@
 #define WARM_UP		4	/* a quarter of the rounds before they count */
 
 static const struct path paths[] = {
-	{ "ping-pong 64 B",	64,	 1, true,  false, 2000, 0, false },
-	{ "ping-pong 960 B",	960,	 1, true,  false, 1000, 0, false },
-	{ "ping-pong 1 KiB",	1024,	 1, true,  false, 1000, 0, false },
-	{ "ping-pong 4 KiB",	4096,	 1, true,  false, 500, 0, false },
-	{ "one way 64 B, batch 1",  64,	 1, false, false, 2000, 0, false },
-	{ "one way 64 B, batch 16", 64,	16, false, false, 400, 0, false },
-	{ "one way 64 B, batch 64", 64,	64, false, false, 100, 0, false },
-	{ "one way 1 KiB, batch 16", 1024, 16, false, false, 100, 0, false },
-	{ "one way 4 KiB, batch 16", 4096, 16, false, false, 50, 0, false },
-	{ "one way 64 KiB",	65536,	 1, false, true, 100, 0, false },
-	{ "one way 1 MiB",	1 << 20, 1, false, true, 12, 0, false },
+	{ "ping-pong 64 B",	64,	 1, true,  false, 2000, 0, false, false },
+	{ "ping-pong 960 B",	960,	 1, true,  false, 1000, 0, false, false },
+	{ "ping-pong 1 KiB",	1024,	 1, true,  false, 1000, 0, false, false },
+	{ "ping-pong 4 KiB",	4096,	 1, true,  false, 500, 0, false, false },
+	{ "one way 64 B, batch 1",  64,	 1, false, false, 2000, 0, false, false },
+	{ "one way 64 B, batch 16", 64,	16, false, false, 400, 0, false, false },
+	{ "one way 64 B, batch 64", 64,	64, false, false, 100, 0, false, false },
+	{ "one way 1 KiB, batch 16", 1024, 16, false, false, 100, 0, false, false },
+	{ "one way 4 KiB, batch 16", 4096, 16, false, false, 50, 0, false, false },
+	{ "one way 64 KiB",	65536,	 1, false, true, 100, 0, false, false },
+	{ "one way 1 MiB",	1 << 20, 1, false, true, 12, 0, false, false },
 	/* copied where they would be pulled, or more to a frame */
-	{ "ping-pong 4 KiB, slots 8 KiB", 4096, 1, true, false, 500, 8192, false },
-	{ "ping-pong 8 KiB, slots 16 KiB", 8192, 1, true, false, 500, 16384, false },
-	{ "ping-pong 16 KiB, slots 32 KiB", 16384, 1, true, false, 300, 32768, false },
-	{ "1 KiB, batch 16, slots 16 KiB", 1024, 16, false, false, 100, 16384, false },
-	{ "4 KiB, batch 16, slots 16 KiB", 4096, 16, false, false, 50, 16384, false },
+	{ "ping-pong 4 KiB, slots 8 KiB", 4096, 1, true, false, 500, 8192, false, false },
+	{ "ping-pong 8 KiB, slots 16 KiB", 8192, 1, true, false, 500, 16384, false, false },
+	{ "ping-pong 16 KiB, slots 32 KiB", 16384, 1, true, false, 300, 32768, false, false },
+	{ "1 KiB, batch 16, slots 16 KiB", 1024, 16, false, false, 100, 16384, false, false },
+	{ "4 KiB, batch 16, slots 16 KiB", 4096, 16, false, false, 50, 16384, false, false },
 	/* shown one by one, which user-space verbs post one by one */
-	{ "one way 64 B, thread", 64,	64, false, false, 100, 0, true },
+	{ "one way 64 B, thread", 64,	64, false, false, 100, 0, true, false },
+	{ "WRITE 64 B, polled",	64,	 1, true,  false, 2000, 0, false, true },
+	{ "WRITE 64 KiB, polled", 65536, 1, true,  false, 50, 0, false, true },
 };
 
 #define NR_PATHS	(sizeof(paths) / sizeof(paths[0]))

@@ -17,6 +17,7 @@
  * @batch: messages that are posted at a time
  * @back: the other end answers with as many
  * @read: verbs: the receiver reads the bytes, as krmsg does with large ones
+ * @write: no messages, but WRITEs; the other end polls its memory
  * @rounds: how often it is measured
  * @slot: krmsg: bytes of a slot, 0: the default
  * @single: each message is posted by itself, and they are received together;
@@ -31,6 +32,7 @@ struct path {
 	unsigned int rounds;
 	unsigned int slot;
 	bool single;
+	bool write;
 };
 
 /* Each ends the program, with words, when something fails. */

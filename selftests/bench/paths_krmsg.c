@@ -23,7 +23,11 @@ struct end {
 	uint32_t region;
 	uint32_t endpoint;
 	uint32_t eager;
+	uint32_t window;	/* that the other end has opened */
+	unsigned char *target;	/* memory of the window that this end opens */
 };
+
+#define TARGET_AT	((RECVS + 1) * (uint64_t)BYTES_MAX)
 
 static struct end a, b;
 static uint64_t b_spins;	/* ns; 0: a thread sends while it sleeps */
@@ -80,9 +84,10 @@ static void open_end(struct end *e, unsigned int flags)
 
 	if (krmsg_open(&e->k, &o) < 0)
 		die("%s", krmsg_error(NULL));
-	e->mem = krmsg_alloc((RECVS + 1) * (size_t)BYTES_MAX, &bytes);
+	e->mem = krmsg_alloc((RECVS + 2) * (size_t)BYTES_MAX, &bytes);
 	if (!e->mem)
 		die("no memory");
+	e->target = e->mem + TARGET_AT;
 	check(krmsg_register(e->k, e->mem, bytes, 0, &e->region), e,
 	      "register");
 }
@@ -96,6 +101,19 @@ static void post_recv(struct end *e, uint64_t buf)
 	};
 
 	check(krmsg_prep_recv(e->k, e->endpoint, &p, 1, buf), e, "recv");
+}
+
+static void open_window(struct end *e, struct end *to)
+{
+	const struct krmsg_rec *rec;
+	uint32_t id;
+
+	check(krmsg_window_open(e->k, e->endpoint, e->region, TARGET_AT,
+				BYTES_MAX, KRMSG_WIN_WRITE, 0, &id), e,
+	      "window");
+	rec = wait_for(to->k, KRMSG_REC_WINDOW);
+	to->window = (uint32_t)rec->user_data;
+	krmsg_advance(to->k, rec);
 }
 
 static void connect_ends(unsigned int slot)
@@ -117,6 +135,8 @@ static void connect_ends(unsigned int slot)
 	krmsg_advance(b.k, rec);
 	wait_open(&a);
 	wait_open(&b);
+	open_window(&a, &b);
+	open_window(&b, &a);
 	for (i = 0; i < RECVS; i++) {
 		post_recv(&a, i);
 		post_recv(&b, i);
@@ -200,10 +220,33 @@ static void thread_round(const struct path *p)
 	take_batch(&b, p);
 }
 
+/* The last byte tells that it is there: see ib_write_lat. */
+static void write_one(struct end *e, struct end *to, const struct path *p)
+{
+	static unsigned char seq;
+	volatile unsigned char *there = to->target + p->bytes - 1;
+	struct krmsg_piece piece = {
+		.region = e->region,
+		.length = (uint32_t)p->bytes,
+	};
+
+	e->mem[p->bytes - 1] = ++seq;
+	check(krmsg_prep_write(e->k, e->endpoint, e->window, 0, &piece, 1,
+			       KRMSG_SQE_QUIET, 0), e, "write");
+	check(krmsg_submit(e->k), e, "submit");
+	while (*there != seq)
+		;
+}
+
 void krmsg_ends_round(const struct path *p)
 {
 	if (p->single) {
 		thread_round(p);
+		return;
+	}
+	if (p->write) {
+		write_one(&a, &b, p);
+		write_one(&b, &a, p);
 		return;
 	}
 	send_batch(&a, p);

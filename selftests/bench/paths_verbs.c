@@ -68,7 +68,9 @@ static void open_end(struct end *e)
 	e->mem = must(aligned_alloc(4096, BYTES_MAX), "memory");
 	memset(e->mem, 0, BYTES_MAX);
 	e->mr = must(ibv_reg_mr(pd, e->mem, BYTES_MAX,
-				IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ),
+				IBV_ACCESS_LOCAL_WRITE |
+				IBV_ACCESS_REMOTE_READ |
+				IBV_ACCESS_REMOTE_WRITE),
 		     "ibv_reg_mr");
 	e->scq = must(ibv_create_cq(verbs, DEPTH, NULL, NULL, 0), "ibv_create_cq");
 	e->rcq = must(ibv_create_cq(verbs, DEPTH, NULL, NULL, 0), "ibv_create_cq");
@@ -84,7 +86,8 @@ static void connect_end(struct end *e, const struct end *to,
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = IBV_ACCESS_REMOTE_READ,
+		.qp_access_flags = IBV_ACCESS_REMOTE_READ |
+				   IBV_ACCESS_REMOTE_WRITE,
 	};
 
 	check(ibv_query_port(verbs, 1, &port), "ibv_query_port");
@@ -234,8 +237,42 @@ static void read_one(struct end *from, struct end *e, const struct path *p)
 	wait_wcs(e->scq, 1);
 }
 
+/* As ib_write_lat does it. */
+static void write_one(struct end *e, struct end *to, const struct path *p)
+{
+	static unsigned char seq;
+	volatile unsigned char *there = to->mem + BYTES_MAX / 2 + p->bytes - 1;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->mem,
+		.length = (uint32_t)p->bytes,
+		.lkey = e->mr->lkey,
+	};
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED |
+			      (p->bytes <= INLINE_BYTES ? IBV_SEND_INLINE : 0),
+		.wr.rdma = {
+			.remote_addr = (uintptr_t)to->mem + BYTES_MAX / 2,
+			.rkey = to->mr->rkey,
+		},
+	};
+
+	e->mem[p->bytes - 1] = ++seq;
+	check(ibv_post_send(e->qp, &wr, &bad), "ibv_post_send");
+	while (*there != seq)
+		;
+	wait_wcs(e->scq, 1);
+}
+
 void verbs_ends_round(const struct path *p)
 {
+	if (p->write) {
+		write_one(&a, &b, p);
+		write_one(&b, &a, p);
+		return;
+	}
 	if (p->read) {
 		read_one(&a, &b, p);
 		return;
