@@ -199,7 +199,7 @@ static int decode_window_key(const u8 *body, u32 len, struct krmsg_item *item)
 	item->index = le16_to_cpu(k->index);
 	if (!window_ok(item) || !item->length ||
 	    item->index >= KRMSG_WIN_KEYS ||
-	    item->addr + item->length < item->addr)
+	    item->addr + (u64)item->length < item->addr)
 		return -EPROTO;
 	return 0;
 }
