@@ -98,7 +98,8 @@ int krmsg_onesided_start(struct krmsg_ep *ep, const struct krmsg_op *op,
 		.left = op->length,
 		.stamp = ep->win.next++,
 		.arg = op->arg,
-		.win = KRMSG_WIN_INDEX(p->region),
+		.win = array_index_nospec(KRMSG_WIN_INDEX(p->region),
+					  KRMSG_WINS),
 		.key = KRMSG_NO_KEY,
 	};
 	list_add_tail(&req->node, &ep->win.queue);
