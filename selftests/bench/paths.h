@@ -17,11 +17,11 @@
  * @batch: messages that are posted at a time
  * @back: the other end answers with as many
  * @read: verbs: the receiver reads the bytes, as krmsg does with large ones
- * @write: no messages, but WRITEs; the other end polls its memory
  * @rounds: how often it is measured
  * @slot: krmsg: bytes of a slot, 0: the default
  * @single: each message is posted by itself, and they are received together;
  *	krmsg: a submission thread sends them
+ * @write: no messages, but WRITEs; the other end polls its memory
  */
 struct path {
 	const char *name;

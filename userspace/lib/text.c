@@ -74,13 +74,13 @@ const char *krmsg_result_text(int result)
 	case ENODEV:
 		return "the RDMA device was removed, or none reaches the address";
 	case EACCES:
-		return "the region is read-only and cannot be received into, or the window does not have this right";
+		return "the region is read-only, or the window does not give this right";
 	case ERANGE:
 		return "the bytes are not inside the window";
 	case EKEYREVOKED:
 		return "the peer has revoked the window";
 	case EREMOTEIO:
-		return "the link broke while this was under way: nobody knows whether it was done; KRMSG_SQE_REPLAYABLE does it again";
+		return "the link broke: done or not, nobody knows; see KRMSG_SQE_REPLAYABLE";
 	case EINVAL:
 		return "the request was wrong: a field out of its range";
 	case ENOENT:

@@ -2,6 +2,11 @@
 /* What ping and perf print. */
 #include "test.h"
 
+const char * const test_names[] = {
+	"lat", "rate", "bw", "write-lat", "read-lat", "write-bw", "read-bw",
+	"atomic-rate", NULL
+};
+
 static const char *name(enum test_kind kind)
 {
 	return test_names[kind - TEST_LAT];

@@ -5,11 +5,6 @@
 
 #define SPIN_NS		1000000000ULL	/* the module has a bound of its own */
 
-const char * const test_names[] = {
-	"lat", "rate", "bw", "write-lat", "read-lat", "write-bw", "read-bw",
-	"atomic-rate", NULL
-};
-
 void test_encode(const struct test *t, struct test_wire *w)
 {
 	memset(w, 0, sizeof(*w));
