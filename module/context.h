@@ -399,6 +399,8 @@ void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx);
 #define KRMSG_SLOT_SIZE		4096U	/* default, smallest, and the step */
 #define KRMSG_MAX_SLOT_SIZE	32768U	/* pages of an order that is not costly */
 #define KRMSG_MAX_SPIN_NS	(10ULL * NSEC_PER_MSEC)
+#define KRMSG_DEF_SQ_IDLE_US	10000U
+#define KRMSG_MAX_SQ_IDLE_US	(10U * USEC_PER_SEC)
 /* Default eager limit: what is left takes the header, and may take others. */
 #define KRMSG_EAGER_OF(slot)	((slot) / 4 * 3)
 
@@ -406,8 +408,6 @@ static inline bool krmsg_slot_size_valid(u32 size)
 {
 	return size && size <= KRMSG_MAX_SLOT_SIZE && size % KRMSG_SLOT_SIZE == 0;
 }
-#define KRMSG_DEF_SQ_IDLE_US	10000U
-#define KRMSG_MAX_SQ_IDLE_US	(10U * USEC_PER_SEC)
 
 /* ends and frees contexts: its work waits for that of the endpoints */
 extern struct workqueue_struct *krmsg_end_wq;
