@@ -40,8 +40,23 @@ def count(m, seconds):
 
 # krmsg
 
+def slot(m):
+    """Bytes of a slot that copies messages of some KiB, None for the default:
+    three quarters of it, and of a batch several to a frame."""
+    if m.kind == "bw" or m.size > 24 * 1024:
+        return None
+    if m.kind == "rate":
+        return 16384 if 1024 <= m.size <= 12288 else \
+            32768 if m.size > 12288 else None
+    if m.size <= 3072:
+        return None
+    return next(s for s in (8192, 16384, 32768) if m.size <= s // 4 * 3)
+
+
 def plan_krmsg(m, seconds, port_file):
     size = ["-s", str(m.size)]
+    if slot(m):
+        size += ["--slot", str(slot(m))]
     if m.kind == "lat":
         command, args = "ping", ["-c", str(count(m, seconds))]
     else:

@@ -179,6 +179,12 @@ def parsers(t):
         RATE.replace("0.5", "0"), rate), "krmsg perf: no time")
     t.raises(peers.Unparsable, lambda: peers.parse_json(RATE, lat),
              "JSON without the figures")
+    t.same([peers.slot(rows.lat(n * 1024)) for n in (1, 3, 4, 8, 16, 24, 64)],
+           [None, None, 8192, 16384, 32768, 32768, None],
+           "slots that take a message")
+    t.same([peers.slot(m) for m in (rows.rate(64, 16), rows.rate(4096, 16),
+                                    rows.bw(65536))],
+           [None, 16384, None], "slots that take several messages")
     t.raises(peers.Unparsable, lambda: peers.parse_json("krmsg: no", lat),
              "no JSON")
 
