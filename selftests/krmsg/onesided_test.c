@@ -1,148 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Windows, and what is done through them: exactly these bytes, with these
- * rights, until they are revoked; orders; broken links.
+ * rights, until they are revoked; orders; ends.
  */
-#define _GNU_SOURCE
-#include <sys/wait.h>
+#include "onesided.h"
 
-#include "traffic.h"
+WINDOW_FIXTURE(win)
 
-#define LEN	(6 * MIB)
-#define RW	(KRMSG_WIN_READ | KRMSG_WIN_WRITE)
-
-/* o owns the memory, i uses it; which of them connected is the variant. */
-FIXTURE(win) {
-	struct pair p;
-	struct ctx *i, *o;
-	u32 ie, oe;
-	struct mem im, om;
-};
-
-FIXTURE_VARIANT(win) {
-	bool active_owns;
-};
-
-FIXTURE_VARIANT_ADD(win, passive_owns) { .active_owns = false };
-FIXTURE_VARIANT_ADD(win, active_owns) { .active_owns = true };
-
-static void set_up(struct win_data *s, bool active_owns,
-		   const struct pair_opt *o)
+static u64 breaks(struct ctx *c, u32 ep)
 {
-	inject_allow();
-	pair_init(&s->p, o);
-	s->i = active_owns ? &s->p.b : &s->p.a;
-	s->o = active_owns ? &s->p.a : &s->p.b;
-	s->ie = active_owns ? s->p.eb : s->p.ea;
-	s->oe = active_owns ? s->p.ea : s->p.eb;
-	mem_get(&s->im, MEM_PLAIN, LEN);
-	mem_get(&s->om, MEM_PLAIN, LEN);
-	mem_register(s->i, &s->im);
-	mem_register(s->o, &s->om);
-}
+	struct krmsg_counters n;
 
-FIXTURE_SETUP(win)
-{
-	set_up(self, variant->active_owns, NULL);
-}
-
-FIXTURE_TEARDOWN(win)
-{
-	ctx_close(&self->p.a);
-	ctx_close(&self->p.b);
-	mem_put(&self->im);
-	mem_put(&self->om);
-}
-
-/* Open a window and see it announced. */
-static u32 open_window(struct win_data *s, u32 rights, u64 offset, u32 length)
-{
-	struct got *g;
-	u32 id;
-
-	test_ioctl_window(s->o->fd, rights, s->oe, s->om.region, offset, length,
-			  offset + 7, &id);
-	g = need_type(s->i, KRMSG_REC_WINDOW, s->ie);
-	EXPECT_EQ(id, g->r.user_data);
-	EXPECT_EQ(rights, g->r.flags);
-	EXPECT_EQ(0, g->r.result);
-	EXPECT_EQ(length, g->r.length);
-	EXPECT_EQ(offset + 7, g->r.tag);
-	EXPECT_EQ(1, g->r.units);
-	got_free(g);
-	return id;
-}
-
-static void close_window(struct win_data *s, u32 id, bool told)
-{
-	struct got *g;
-	u32 forced;
-
-	test_ioctl_revoke(s->o->fd, s->oe, id, 0, &forced);
-	EXPECT_EQ(0, forced);
-	if (!told)
-		return;
-	g = need_type(s->i, KRMSG_REC_WINDOW, s->ie);
-	EXPECT_EQ(id, g->r.user_data);
-	EXPECT_EQ(-EKEYREVOKED, g->r.result);
-	got_free(g);
-}
-
-/* A WRITE or READ of one piece at offset off of the initiator's memory. */
-static void put_os(struct win_data *s, u8 op, u16 flags, u64 ud, u32 window,
-		   u64 at, u64 off, u32 len)
-{
-	const struct krmsg_piece p[] = {
-		{ .region = window, .offset = at },
-		{ .region = s->im.region, .offset = off, .length = len },
-	};
-
-	put_pieces(s->i, op, flags, s->ie, ud, p, 2);
-}
-
-static void one(struct win_data *s, u8 op, u32 window, u64 at, u64 off, u32 len,
-		int result)
-{
-	struct got *g;
-
-	put_os(s, op, 0, 77, window, at, off, len);
-	submit(s->i);
-	g = need_done(s->i, 77, result);
-	EXPECT_EQ(len, g->r.length);
-	EXPECT_EQ(s->ie, g->r.endpoint);
-	got_free(g);
+	test_ioctl_counters(c->fd, ep, &n);
+	return n.out_recoveries;
 }
 
 TEST_F_TIMEOUT(win, exactly_these_bytes, 60)
 {
 	static const u32 lens[] = { 0, 1, 7, 64, 4095, 4096, 4097, 65536,
 				    1000003, 3 * MIB + 5 };
-	struct mem *im = &self->im, *om = &self->om;
+	struct mem *im = &self->s.im, *om = &self->s.om;
 	u32 w, i, at = 12345;
 
 	HINT("what is written and read, and not a byte beside");
-	w = open_window(self, RW, 1001, LEN - 5000);
+	w = open_window(&self->s, RW, 1001, LEN - 5000);
 	for (i = 0; i < ARRAY_SIZE(lens); i++) {
 		u32 n = lens[i];
 
 		fill(im->p + 3, n, i);
 		memset(om->p, 0xa5, LEN);
-		one(self, KRMSG_OP_WRITE, w, at, 3, n, 0);
+		one(&self->s, KRMSG_OP_WRITE, w, at, 3, n, 0);
 		EXPECT_EQ(-1, verify(om->p + 1001 + at, n, i));
 		EXPECT_TRUE(all_bytes(om->p, 1001 + at, 0xa5));
 		EXPECT_TRUE(all_bytes(om->p + 1001 + at + n,
 				      LEN - 1001 - at - n, 0xa5));
 		fill(om->p + 1001 + at, n, i + 100);
 		memset(im->p, 0x5a, LEN);
-		one(self, KRMSG_OP_READ, w, at, 11, n, 0);
+		one(&self->s, KRMSG_OP_READ, w, at, 11, n, 0);
 		EXPECT_EQ(-1, verify(im->p + 11, n, i + 100));
 		EXPECT_TRUE(all_bytes(im->p, 11, 0x5a));
 		EXPECT_TRUE(all_bytes(im->p + 11 + n, LEN - 11 - n, 0x5a));
 		EXPECT_EQ(-1, verify(om->p + 1001 + at, n, i + 100));
 	}
-	close_window(self, w, true);
-	mem_release(self->o, om);
-	mem_release(self->i, im);
+	close_window(&self->s, w, true);
+	mem_release(self->s.o, om);
+	mem_release(self->s.i, im);
 }
 
 TEST_F(win, whole_window_and_each_edge)
@@ -150,19 +52,19 @@ TEST_F(win, whole_window_and_each_edge)
 	u32 w, n = 4 * MIB + 100;
 
 	HINT("three keys; the first and the last byte, and each border of keys");
-	w = open_window(self, RW, 4000, n);
-	fill(self->im.p, n, 5);
-	one(self, KRMSG_OP_WRITE, w, 0, 0, n, 0);
-	EXPECT_EQ(-1, verify(self->om.p + 4000, n, 5));
-	one(self, KRMSG_OP_WRITE, w, n - 1, 0, 1, 0);
-	EXPECT_EQ(self->im.p[0], self->om.p[4000 + n - 1]);
-	one(self, KRMSG_OP_WRITE, w, n, 0, 0, 0);
-	memset(self->om.p, 0, LEN);
-	one(self, KRMSG_OP_WRITE, w, 2 * MIB - 4000 - 3, 0, 6, 0);
-	EXPECT_MEMEQ(self->im.p, self->om.p + 2 * MIB - 3, 6);
-	EXPECT_TRUE(all_bytes(self->om.p, 2 * MIB - 3, 0));
-	EXPECT_TRUE(all_bytes(self->om.p + 2 * MIB + 3, LEN - 2 * MIB - 3, 0));
-	close_window(self, w, true);
+	w = open_window(&self->s, RW, 4000, n);
+	fill(self->s.im.p, n, 5);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, 0, n, 0);
+	EXPECT_EQ(-1, verify(self->s.om.p + 4000, n, 5));
+	one(&self->s, KRMSG_OP_WRITE, w, n - 1, 0, 1, 0);
+	EXPECT_EQ(self->s.im.p[0], self->s.om.p[4000 + n - 1]);
+	one(&self->s, KRMSG_OP_WRITE, w, n, 0, 0, 0);
+	memset(self->s.om.p, 0, LEN);
+	one(&self->s, KRMSG_OP_WRITE, w, 2 * MIB - 4000 - 3, 0, 6, 0);
+	EXPECT_MEMEQ(self->s.im.p, self->s.om.p + 2 * MIB - 3, 6);
+	EXPECT_TRUE(all_bytes(self->s.om.p, 2 * MIB - 3, 0));
+	EXPECT_TRUE(all_bytes(self->s.om.p + 2 * MIB + 3, LEN - 2 * MIB - 3, 0));
+	close_window(&self->s, w, true);
 }
 
 TEST_F(win, several_pieces)
@@ -172,9 +74,9 @@ TEST_F(win, several_pieces)
 	u8 *flat;
 
 	HINT("gather and scatter, five pieces");
-	p[0].region = open_window(self, RW, 0, 200000);
+	p[0].region = open_window(&self->s, RW, 0, 200000);
 	for (i = 1; i < 6; i++) {
-		p[i].region = self->im.region;
+		p[i].region = self->s.im.region;
 		p[i].offset = i * 50000 + i;
 		p[i].length = i * 7001 - (i == 3 ? 3 * 7001 : 0);
 		sum += p[i].length;
@@ -182,17 +84,17 @@ TEST_F(win, several_pieces)
 	flat = malloc(sum);
 	fill(flat, sum, 9);
 	for (i = 1, sum = 0; i < 6; sum += p[i++].length)
-		memcpy(self->im.p + p[i].offset, flat + sum, p[i].length);
-	put_pieces(self->i, KRMSG_OP_WRITE, 0, self->ie, 1, p, 6);
-	submit(self->i);
-	done(self->i, 1, 0);
-	EXPECT_MEMEQ(flat, self->om.p + 100, sum);
-	memset(self->im.p, 0, LEN);
-	put_pieces(self->i, KRMSG_OP_READ, 0, self->ie, 2, p, 6);
-	submit(self->i);
-	done(self->i, 2, 0);
+		memcpy(self->s.im.p + p[i].offset, flat + sum, p[i].length);
+	put_pieces(self->s.i, KRMSG_OP_WRITE, 0, self->s.ie, 1, p, 6);
+	submit(self->s.i);
+	done(self->s.i, 1, 0);
+	EXPECT_MEMEQ(flat, self->s.om.p + 100, sum);
+	memset(self->s.im.p, 0, LEN);
+	put_pieces(self->s.i, KRMSG_OP_READ, 0, self->s.ie, 2, p, 6);
+	submit(self->s.i);
+	done(self->s.i, 2, 0);
 	for (i = 1, sum = 0; i < 6; sum += p[i++].length)
-		EXPECT_MEMEQ(self->im.p + p[i].offset, flat + sum, p[i].length);
+		EXPECT_MEMEQ(self->s.im.p + p[i].offset, flat + sum, p[i].length);
 	free(flat);
 }
 
@@ -201,99 +103,99 @@ TEST_F(win, bounds_and_rights)
 	u32 r, w, b;
 
 	HINT("refused before anything is sent: the link stays, no byte changes");
-	memset(self->om.p, 0x11, LEN);
-	memset(self->im.p, 0x22, LEN);
-	r = open_window(self, KRMSG_WIN_READ, 0, 1000);
-	w = open_window(self, KRMSG_WIN_WRITE, 1000, 1000);
-	one(self, KRMSG_OP_WRITE, r, 0, 0, 1, -EACCES);
-	one(self, KRMSG_OP_READ, w, 0, 0, 1, -EACCES);
-	one(self, KRMSG_OP_READ, r, 0, 0, 1001, -ERANGE);
-	one(self, KRMSG_OP_READ, r, 1, 0, 1000, -ERANGE);
-	one(self, KRMSG_OP_READ, r, 1001, 0, 0, -ERANGE);
-	one(self, KRMSG_OP_WRITE, w, ~0ULL, 0, 2, -ERANGE);
-	one(self, KRMSG_OP_WRITE, w, 1ULL << 32, 0, 1, -ERANGE);
-	one(self, KRMSG_OP_WRITE, 0, 0, 0, 1, -ENOENT);
-	one(self, KRMSG_OP_WRITE, w ^ 0x100, 0, 0, 1, -ENOENT);
-	one(self, KRMSG_OP_WRITE, w | 0xff, 0, 0, 1, -ENOENT);
-	one(self, KRMSG_OP_WRITE, w + 1, 0, 0, 1, -ENOENT);
-	one(self, KRMSG_OP_WRITE, w, 0, LEN - 1, 2, -EINVAL);
-	put(self->i, KRMSG_OP_WRITE, 0, self->ie, 78);
-	put_piece(self->i, KRMSG_OP_WRITE, 0, self->ie, 79, w, 0, 1);
-	put_os(self, KRMSG_OP_READ, 0, 80, r, 0, 0, 1);
-	self->i->sq[(self->i->sq_tail - 1) & (self->i->s.out_sq_entries - 1)]
-		.target = self->oe ^ 0x10000;
-	put_os(self, KRMSG_OP_READ, KRMSG_SQE_REPLAYABLE, 81, r, 0, 0, 1);
-	put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_UNORDERED, 82, w, 0, 0, 1);
-	submit(self->i);
-	done(self->i, 78, -EINVAL);
-	done(self->i, 79, -EINVAL);
-	done(self->i, 80, -ENOENT);
-	done(self->i, 81, -EOPNOTSUPP);
-	done(self->i, 82, -EOPNOTSUPP);
-	test_ioctl_register(self->i->fd, self->im.p, PAGE, KRMSG_REG_READ_ONLY,
+	memset(self->s.om.p, 0x11, LEN);
+	memset(self->s.im.p, 0x22, LEN);
+	r = open_window(&self->s, KRMSG_WIN_READ, 0, 1000);
+	w = open_window(&self->s, KRMSG_WIN_WRITE, 1000, 1000);
+	one(&self->s, KRMSG_OP_WRITE, r, 0, 0, 1, -EACCES);
+	one(&self->s, KRMSG_OP_READ, w, 0, 0, 1, -EACCES);
+	one(&self->s, KRMSG_OP_READ, r, 0, 0, 1001, -ERANGE);
+	one(&self->s, KRMSG_OP_READ, r, 1, 0, 1000, -ERANGE);
+	one(&self->s, KRMSG_OP_READ, r, 1001, 0, 0, -ERANGE);
+	one(&self->s, KRMSG_OP_WRITE, w, ~0ULL, 0, 2, -ERANGE);
+	one(&self->s, KRMSG_OP_WRITE, w, 1ULL << 32, 0, 1, -ERANGE);
+	one(&self->s, KRMSG_OP_WRITE, 0, 0, 0, 1, -ENOENT);
+	one(&self->s, KRMSG_OP_WRITE, w ^ 0x100, 0, 0, 1, -ENOENT);
+	one(&self->s, KRMSG_OP_WRITE, w | 0xff, 0, 0, 1, -ENOENT);
+	one(&self->s, KRMSG_OP_WRITE, w + 1, 0, 0, 1, -ENOENT);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, LEN - 1, 2, -EINVAL);
+	put(self->s.i, KRMSG_OP_WRITE, 0, self->s.ie, 78);
+	put_piece(self->s.i, KRMSG_OP_WRITE, 0, self->s.ie, 79, w, 0, 1);
+	put_os(&self->s, KRMSG_OP_READ, 0, 80, r, 0, 0, 1);
+	self->s.i->sq[(self->s.i->sq_tail - 1) & (self->s.i->s.out_sq_entries - 1)]
+		.target = self->s.oe ^ 0x10000;
+	put_os(&self->s, KRMSG_OP_READ, KRMSG_SQE_REPLAYABLE, 81, r, 0, 0, 1);
+	put_os(&self->s, KRMSG_OP_WRITE, KRMSG_SQE_UNORDERED, 82, w, 0, 0, 1);
+	submit(self->s.i);
+	done(self->s.i, 78, -EINVAL);
+	done(self->s.i, 79, -EINVAL);
+	done(self->s.i, 80, -ENOENT);
+	done(self->s.i, 81, -EOPNOTSUPP);
+	done(self->s.i, 82, -EOPNOTSUPP);
+	test_ioctl_register(self->s.i->fd, self->s.im.p, PAGE, KRMSG_REG_READ_ONLY,
 			    &b, NULL);
-	put_pieces(self->i, KRMSG_OP_READ, 0, self->ie, 83,
+	put_pieces(self->s.i, KRMSG_OP_READ, 0, self->s.ie, 83,
 		   (struct krmsg_piece[]){ { .region = r },
 					   { .region = b, .length = 8 } }, 2);
-	submit(self->i);
-	done(self->i, 83, -EACCES);
-	EXPECT_TRUE(all_bytes(self->om.p, LEN, 0x11));
-	EXPECT_TRUE(all_bytes(self->im.p, LEN, 0x22));
-	one(self, KRMSG_OP_READ, r, 0, 0, 1000, 0);
-	one(self, KRMSG_OP_WRITE, w, 0, 0, 1000, 0);
-	EXPECT_EQ(0, module_total("recoveries"));
+	submit(self->s.i);
+	done(self->s.i, 83, -EACCES);
+	EXPECT_TRUE(all_bytes(self->s.om.p, LEN, 0x11));
+	EXPECT_TRUE(all_bytes(self->s.im.p, LEN, 0x22));
+	one(&self->s, KRMSG_OP_READ, r, 0, 0, 1000, 0);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, 0, 1000, 0);
+	EXPECT_EQ(0, breaks(self->s.i, self->s.ie));
 }
 
 TEST_F(win, refused_to_open)
 {
-	struct ctx *o = self->o;
+	struct ctx *o = self->s.o;
 	u32 ro, id, i;
 
 	HINT("what WINDOW and REVOKE do not take");
-	test_err_ioctl_window(EINVAL, o->fd, 0, self->oe, self->om.region, 0, 1,
+	test_err_ioctl_window(EINVAL, o->fd, 0, self->s.oe, self->s.om.region, 0, 1,
 			      0, NULL);
-	test_err_ioctl_window(EOPNOTSUPP, o->fd, 1U << 31 | 1, self->oe,
-			      self->om.region, 0, 1, 0, NULL);
-	test_err_ioctl_window(EINVAL, o->fd, RW, self->oe, self->om.region, 0,
+	test_err_ioctl_window(EOPNOTSUPP, o->fd, 1U << 31 | 1, self->s.oe,
+			      self->s.om.region, 0, 1, 0, NULL);
+	test_err_ioctl_window(EINVAL, o->fd, RW, self->s.oe, self->s.om.region, 0,
 			      0, 0, NULL);
-	test_err_ioctl_window(EINVAL, o->fd, RW, self->oe, self->om.region, 0,
+	test_err_ioctl_window(EINVAL, o->fd, RW, self->s.oe, self->s.om.region, 0,
 			      1ULL << 32, 0, NULL);
-	test_err_ioctl_window(EINVAL, o->fd, RW, self->oe, self->om.region, 1,
+	test_err_ioctl_window(EINVAL, o->fd, RW, self->s.oe, self->s.om.region, 1,
 			      LEN, 0, NULL);
-	test_err_ioctl_window(EINVAL, o->fd, RW, self->oe, self->om.region,
+	test_err_ioctl_window(EINVAL, o->fd, RW, self->s.oe, self->s.om.region,
 			      ~0ULL, 2, 0, NULL);
-	test_err_ioctl_window(ENOENT, o->fd, RW, self->oe, 12345, 0, 1, 0,
+	test_err_ioctl_window(ENOENT, o->fd, RW, self->s.oe, 12345, 0, 1, 0,
 			      NULL);
-	test_err_ioctl_window(ENOENT, o->fd, RW, 12345, self->om.region, 0, 1,
+	test_err_ioctl_window(ENOENT, o->fd, RW, 12345, self->s.om.region, 0, 1,
 			      0, NULL);
-	test_err_ioctl_window(ENOENT, o->fd, RW, self->om.region,
-			      self->om.region, 0, 1, 0, NULL);
-	test_ioctl_register(o->fd, self->om.p, PAGE, KRMSG_REG_READ_ONLY, &ro,
+	test_err_ioctl_window(ENOENT, o->fd, RW, self->s.om.region,
+			      self->s.om.region, 0, 1, 0, NULL);
+	test_ioctl_register(o->fd, self->s.om.p, PAGE, KRMSG_REG_READ_ONLY, &ro,
 			    NULL);
-	test_err_ioctl_window(EACCES, o->fd, RW, self->oe, ro, 0, 8, 0, NULL);
-	test_ioctl_window(o->fd, KRMSG_WIN_READ, self->oe, ro, 0, 8, 0, &id);
+	test_err_ioctl_window(EACCES, o->fd, RW, self->s.oe, ro, 0, 8, 0, NULL);
+	test_ioctl_window(o->fd, KRMSG_WIN_READ, self->s.oe, ro, 0, 8, 0, &id);
 	test_err_ioctl_release(EBUSY, o->fd, ro, 0);
 	test_err_ioctl_release(EBUSY, o->fd, ro, KRMSG_RELEASE_NOWAIT);
-	test_err_ioctl_revoke(ENOENT, o->fd, self->oe, id ^ 0x100, 0, NULL);
-	test_err_ioctl_revoke(ENOENT, o->fd, self->oe, 0, 0, NULL);
-	test_err_ioctl_revoke(ENOENT, o->fd, self->oe, ~0U, 0, NULL);
+	test_err_ioctl_revoke(ENOENT, o->fd, self->s.oe, id ^ 0x100, 0, NULL);
+	test_err_ioctl_revoke(ENOENT, o->fd, self->s.oe, 0, 0, NULL);
+	test_err_ioctl_revoke(ENOENT, o->fd, self->s.oe, ~0U, 0, NULL);
 	test_err_ioctl_revoke(ENOENT, o->fd, 12345, id, 0, NULL);
-	test_ioctl_revoke(o->fd, self->oe, id, 0, NULL);
-	test_err_ioctl_revoke(ENOENT, o->fd, self->oe, id, 0, NULL);
+	test_ioctl_revoke(o->fd, self->s.oe, id, 0, NULL);
+	test_err_ioctl_revoke(ENOENT, o->fd, self->s.oe, id, 0, NULL);
 	ASSERT_TRUE(TH_UNTIL(SOON, !_test_ioctl_release(o->fd, ro, 0)));
 	HINT("64 windows are a side's share");
 	for (i = 0; i < KRMSG_MAX_WINDOWS; i++)
-		test_ioctl_window(o->fd, RW, self->oe, self->om.region, i, 1, i,
+		test_ioctl_window(o->fd, RW, self->s.oe, self->s.om.region, i, 1, i,
 				  &id);
-	test_err_ioctl_window(ENOSPC, o->fd, RW, self->oe, self->om.region, 0,
+	test_err_ioctl_window(ENOSPC, o->fd, RW, self->s.oe, self->s.om.region, 0,
 			      1, 0, NULL);
 	for (i = 0; i < KRMSG_MAX_WINDOWS + 2; i++)
-		got_free(need_type(self->i, KRMSG_REC_WINDOW, self->ie));
-	test_ioctl_revoke(o->fd, self->oe, id, 0, NULL);
-	test_ioctl_window(o->fd, RW, self->oe, self->om.region, 0, 1, 0, &id);
+		got_free(need_type(self->s.i, KRMSG_REC_WINDOW, self->s.ie));
+	test_ioctl_revoke(o->fd, self->s.oe, id, 0, NULL);
+	test_ioctl_window(o->fd, RW, self->s.oe, self->s.om.region, 0, 1, 0, &id);
 	HINT("a side that has closed opens none");
-	test_ioctl_close(o->fd, self->oe, 0);
-	EXPECT_EQ(-1, _test_ioctl_window(o->fd, RW, self->oe, self->om.region,
+	test_ioctl_close(o->fd, self->s.oe, 0);
+	EXPECT_EQ(-1, _test_ioctl_window(o->fd, RW, self->s.oe, self->s.om.region,
 					 0, 1, 0, NULL));
 	EXPECT_TRUE(errno == ENOTCONN || errno == ENOENT);
 }
@@ -304,28 +206,28 @@ TEST_F(win, keys_are_counted)
 
 	HINT("6 MiB take three keys, 4 with a page more; 256 are a side's share");
 	for (i = 0; i < 42; i++) {
-		test_ioctl_window(self->o->fd, RW, self->oe, self->om.region, 0,
+		test_ioctl_window(self->s.o->fd, RW, self->s.oe, self->s.om.region, 0,
 				  LEN, i, &id[i]);
-		got_free(need_type(self->i, KRMSG_REC_WINDOW, self->ie));
+		got_free(need_type(self->s.i, KRMSG_REC_WINDOW, self->s.ie));
 	}
 	for (; i < 42 + 21; i++)
-		test_ioctl_window(self->o->fd, RW, self->oe, self->om.region, 0,
+		test_ioctl_window(self->s.o->fd, RW, self->s.oe, self->s.om.region, 0,
 				  LEN, i, NULL);
 	/* 63 windows, 189 keys: the last one may have 67 */
 	for (i = 0; i < 21; i++)
-		got_free(need_type(self->i, KRMSG_REC_WINDOW, self->ie));
+		got_free(need_type(self->s.i, KRMSG_REC_WINDOW, self->s.ie));
 	for (i = 0; i < 42; i++)
-		test_ioctl_revoke(self->o->fd, self->oe, id[i], 0, NULL);
+		test_ioctl_revoke(self->s.o->fd, self->s.oe, id[i], 0, NULL);
 	for (i = 0; i < 42; i++) {
-		struct got *g = need_type(self->i, KRMSG_REC_WINDOW, self->ie);
+		struct got *g = need_type(self->s.i, KRMSG_REC_WINDOW, self->s.ie);
 
 		EXPECT_EQ(id[i], g->r.user_data);
 		EXPECT_EQ(-EKEYREVOKED, g->r.result);
 		got_free(g);
 	}
-	i = open_window(self, RW, 0, LEN);
-	one(self, KRMSG_OP_WRITE, i, 0, 0, LEN, 0);
-	EXPECT_MEMEQ(self->im.p, self->om.p, LEN);
+	i = open_window(&self->s, RW, 0, LEN);
+	one(&self->s, KRMSG_OP_WRITE, i, 0, 0, LEN, 0);
+	EXPECT_MEMEQ(self->s.im.p, self->s.om.p, LEN);
 }
 
 TEST_F(win, revoked)
@@ -333,23 +235,23 @@ TEST_F(win, revoked)
 	u32 w, v;
 
 	HINT("after REVOKE nothing arrives any more, other windows live on");
-	w = open_window(self, RW, 0, 4096);
-	v = open_window(self, RW, 8192, 4096);
-	one(self, KRMSG_OP_WRITE, w, 0, 0, 4096, 0);
-	close_window(self, w, true);
-	memset(self->om.p, 0x33, LEN);
-	memset(self->im.p, 0x44, LEN);
-	one(self, KRMSG_OP_WRITE, w, 0, 0, 4096, -EKEYREVOKED);
-	one(self, KRMSG_OP_READ, w, 0, 0, 0, -EKEYREVOKED);
-	EXPECT_TRUE(all_bytes(self->om.p, LEN, 0x33));
-	one(self, KRMSG_OP_WRITE, v, 0, 0, 4096, 0);
-	EXPECT_TRUE(all_bytes(self->om.p + 8192, 4096, 0x44));
+	w = open_window(&self->s, RW, 0, 4096);
+	v = open_window(&self->s, RW, 8192, 4096);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, 0, 4096, 0);
+	close_window(&self->s, w, true);
+	memset(self->s.om.p, 0x33, LEN);
+	memset(self->s.im.p, 0x44, LEN);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, 0, 4096, -EKEYREVOKED);
+	one(&self->s, KRMSG_OP_READ, w, 0, 0, 0, -EKEYREVOKED);
+	EXPECT_TRUE(all_bytes(self->s.om.p, LEN, 0x33));
+	one(&self->s, KRMSG_OP_WRITE, v, 0, 0, 4096, 0);
+	EXPECT_TRUE(all_bytes(self->s.om.p + 8192, 4096, 0x44));
 	HINT("the place in the table is another window's now");
-	v = open_window(self, RW, 0, 100);
+	v = open_window(&self->s, RW, 0, 100);
 	EXPECT_NE(v, w);
 	EXPECT_EQ(v & 0xff, w & 0xff);
-	one(self, KRMSG_OP_WRITE, w, 0, 0, 1, -ENOENT);
-	one(self, KRMSG_OP_WRITE, v, 0, 0, 100, 0);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, 0, 1, -ENOENT);
+	one(&self->s, KRMSG_OP_WRITE, v, 0, 0, 100, 0);
 }
 
 TEST_F_TIMEOUT(win, revoked_in_full_flight, 60)
@@ -359,31 +261,31 @@ TEST_F_TIMEOUT(win, revoked_in_full_flight, 60)
 
 	HINT("when REVOKE returns the memory is still, whatever was under way");
 	for (round = 0; round < 6; round++) {
-		w = open_window(self, RW, 0, big);
-		memset(self->im.p, round + 1, LEN);
+		w = open_window(&self->s, RW, 0, big);
+		memset(self->s.im.p, round + 1, LEN);
 		for (i = 0; i < 40; i++, n++)
-			put_os(self, KRMSG_OP_WRITE, 0, n, w, 0, 0, big);
-		submit(self->i);
-		while (round & 1 && !rec_peek(self->i))
-			_test_ioctl_enter(self->i->fd, 0, 1, 0, NULL);
-		test_ioctl_revoke(self->o->fd, self->oe, w, 0, &i);
+			put_os(&self->s, KRMSG_OP_WRITE, 0, n, w, 0, 0, big);
+		submit(self->s.i);
+		while (round & 1 && !rec_peek(self->s.i))
+			_test_ioctl_enter(self->s.i->fd, 0, 1, 0, NULL);
+		test_ioctl_revoke(self->s.o->fd, self->s.oe, w, 0, &i);
 		EXPECT_EQ(0, i);
-		memcpy(copy, self->om.p, LEN);
+		memcpy(copy, self->s.om.p, LEN);
 		for (i = 0; i < 40; i++) {
-			struct got *g = get_done(self->i, n - 40 + i, SOON);
+			struct got *g = get_done(self->s.i, n - 40 + i, SOON);
 
 			ASSERT_TRUE(g);
 			ok += !g->r.result;
 			gone += g->r.result == -EKEYREVOKED;
 			got_free(g);
 		}
-		EXPECT_MEMEQ(copy, self->om.p, LEN);
-		got_free(need_type(self->i, KRMSG_REC_WINDOW, self->ie));
+		EXPECT_MEMEQ(copy, self->s.om.p, LEN);
+		got_free(need_type(self->s.i, KRMSG_REC_WINDOW, self->s.ie));
 	}
 	EXPECT_EQ(n, ok + gone);
 	EXPECT_GT(ok, 0);
 	EXPECT_GT(gone, 0);
-	EXPECT_EQ(0, module_total("recoveries"));
+	EXPECT_EQ(0, breaks(self->s.i, self->s.ie));
 	free(copy);
 }
 
@@ -393,32 +295,32 @@ TEST_F(win, many_in_one_batch)
 	u32 w, i, sent = 0, told = 0;
 
 	HINT("in the order of the SQ, among messages; a record stands for quiet ones");
-	w = open_window(self, RW, 0, LEN);
-	fill(self->im.p, LEN, 1);
+	w = open_window(&self->s, RW, 0, LEN);
+	fill(self->s.im.p, LEN, 1);
 	for (i = 0; i < 200; i++) {
 		u16 fl = i % 5 == 4 ? 0 : KRMSG_SQE_QUIET;
 
-		put_os(self, i & 1 ? KRMSG_OP_WRITE : KRMSG_OP_READ, fl, i, w,
+		put_os(&self->s, i & 1 ? KRMSG_OP_WRITE : KRMSG_OP_READ, fl, i, w,
 		       i * 1000, i * 1000, 1 + i);
 		if (i % 10)
 			continue;
-		put_send(self->i, KRMSG_SQE_QUIET, self->ie, 1000,
-			 self->im.region, 0, 10);
+		put_send(self->s.i, KRMSG_SQE_QUIET, self->s.ie, 1000,
+			 self->s.im.region, 0, 10);
 		sent++;
 	}
-	submit(self->i);
+	submit(self->s.i);
 	for (i = 4; i < 200; i += 5) {
-		g = need_type(self->i, KRMSG_REC_COMPLETION, self->ie);
+		g = need_type(self->s.i, KRMSG_REC_COMPLETION, self->s.ie);
 		EXPECT_EQ(i, g->r.user_data);
 		EXPECT_EQ(0, g->r.result);
 		got_free(g);
 	}
 	for (i = 1; i < 200; i += 2)
-		EXPECT_MEMEQ(self->im.p + i * 1000, self->om.p + i * 1000,
+		EXPECT_MEMEQ(self->s.im.p + i * 1000, self->s.om.p + i * 1000,
 			     1 + i);
 	for (; told < sent; told++)
-		got_free(need_type(self->o, KRMSG_REC_MESSAGE, self->oe));
-	need_no_records(self->i);
+		got_free(need_type(self->s.o, KRMSG_REC_MESSAGE, self->s.oe));
+	need_no_records(self->s.i);
 }
 
 TEST_F(win, fence)
@@ -427,35 +329,35 @@ TEST_F(win, fence)
 	struct got *g;
 
 	HINT("a fenced SEND tells of what was written before it");
-	w = open_window(self, RW, 0, LEN);
+	w = open_window(&self->s, RW, 0, LEN);
 	for (i = 0; i < 8; i++) {
-		fill(self->im.p, n, i);
-		put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_QUIET, 1, w, i, 0, n);
-		put_send(self->i, KRMSG_SQE_FENCE, self->ie, 2, self->im.region,
+		fill(self->s.im.p, n, i);
+		put_os(&self->s, KRMSG_OP_WRITE, KRMSG_SQE_QUIET, 1, w, i, 0, n);
+		put_send(self->s.i, KRMSG_SQE_FENCE, self->s.ie, 2, self->s.im.region,
 			 0, 8);
-		submit(self->i);
-		g = need_type(self->o, KRMSG_REC_MESSAGE, self->oe);
+		submit(self->s.i);
+		g = need_type(self->s.o, KRMSG_REC_MESSAGE, self->s.oe);
 		got_free(g);
-		EXPECT_EQ(-1, verify(self->om.p + i, n, i));
-		done(self->i, 2, 0);
+		EXPECT_EQ(-1, verify(self->s.om.p + i, n, i));
+		done(self->s.i, 2, 0);
 	}
 	HINT("what is read before a fence is not what is written behind it");
-	memset(self->im.p, 0x77, LEN);
-	fill(self->om.p, n, 99);
-	put_os(self, KRMSG_OP_READ, 0, 3, w, 0, n, n);
-	put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_FENCE, 4, w, 0, 0, n);
-	put_os(self, KRMSG_OP_READ, KRMSG_SQE_FENCE, 5, w, 0, 2 * n, n);
-	submit(self->i);
-	done(self->i, 3, 0);
-	done(self->i, 4, 0);
-	done(self->i, 5, 0);
-	EXPECT_EQ(-1, verify(self->im.p + n, n, 99));
-	EXPECT_TRUE(all_bytes(self->om.p, n, 0x77));
-	EXPECT_TRUE(all_bytes(self->im.p + 2 * n, n, 0x77));
+	memset(self->s.im.p, 0x77, LEN);
+	fill(self->s.om.p, n, 99);
+	put_os(&self->s, KRMSG_OP_READ, 0, 3, w, 0, n, n);
+	put_os(&self->s, KRMSG_OP_WRITE, KRMSG_SQE_FENCE, 4, w, 0, 0, n);
+	put_os(&self->s, KRMSG_OP_READ, KRMSG_SQE_FENCE, 5, w, 0, 2 * n, n);
+	submit(self->s.i);
+	done(self->s.i, 3, 0);
+	done(self->s.i, 4, 0);
+	done(self->s.i, 5, 0);
+	EXPECT_EQ(-1, verify(self->s.im.p + n, n, 99));
+	EXPECT_TRUE(all_bytes(self->s.om.p, n, 0x77));
+	EXPECT_TRUE(all_bytes(self->s.im.p + 2 * n, n, 0x77));
 	HINT("a fenced SEND with nothing before it does not wait");
-	put_send(self->i, KRMSG_SQE_FENCE, self->ie, 6, self->im.region, 0, 8);
-	submit(self->i);
-	done(self->i, 6, 0);
+	put_send(self->s.i, KRMSG_SQE_FENCE, self->s.ie, 6, self->s.im.region, 0, 8);
+	submit(self->s.i);
+	done(self->s.i, 6, 0);
 }
 
 TEST_F(win, notified)
@@ -464,18 +366,18 @@ TEST_F(win, notified)
 	struct got *g;
 
 	HINT("the record comes when the bytes are there, once, in the order of messages");
-	w = open_window(self, RW, 0, LEN);
+	w = open_window(&self->s, RW, 0, LEN);
 	for (i = 0; i < 12; i++) {
 		u32 len = i % 3 == 2 ? 0 : n + i;
 
-		fill(self->im.p, len, i);
-		put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_NOTIFY |
+		fill(self->s.im.p, len, i);
+		put_os(&self->s, KRMSG_OP_WRITE, KRMSG_SQE_NOTIFY |
 		       (i & 1 ? KRMSG_SQE_QUIET : 0), i, w, i, 0, len);
-		self->i->sq[(self->i->sq_tail - 1) &
-			    (self->i->s.out_sq_entries - 1)].tag = ~0ULL - i;
-		submit(self->i);
-		g = need_type(self->o, KRMSG_REC_NOTIFY, self->oe);
-		EXPECT_EQ(-1, verify(self->om.p + i, len, i));
+		self->s.i->sq[(self->s.i->sq_tail - 1) &
+			    (self->s.i->s.out_sq_entries - 1)].tag = ~0ULL - i;
+		submit(self->s.i);
+		g = need_type(self->s.o, KRMSG_REC_NOTIFY, self->s.oe);
+		EXPECT_EQ(-1, verify(self->s.om.p + i, len, i));
 		EXPECT_EQ(~0ULL - i, g->r.tag);
 		EXPECT_EQ(0, g->r.length);
 		EXPECT_EQ(0, g->r.result);
@@ -483,27 +385,27 @@ TEST_F(win, notified)
 		got_free(g);
 		if (i & 1)
 			continue;
-		g = need_done(self->i, i, 0);
+		g = need_done(self->s.i, i, 0);
 		EXPECT_EQ(len, g->r.length);
 		EXPECT_EQ(~0ULL - i, g->r.tag);
 		got_free(g);
 	}
 	HINT("one that is refused tells nobody");
-	put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_NOTIFY, 20, w, LEN, 0, 1);
-	put_os(self, KRMSG_OP_READ, KRMSG_SQE_NOTIFY, 21, w, 0, 0, 1);
-	put_os(self, KRMSG_OP_WRITE, 0, 22, w, 0, 0, 1);
-	self->i->sq[(self->i->sq_tail - 1) & (self->i->s.out_sq_entries - 1)]
+	put_os(&self->s, KRMSG_OP_WRITE, KRMSG_SQE_NOTIFY, 20, w, LEN, 0, 1);
+	put_os(&self->s, KRMSG_OP_READ, KRMSG_SQE_NOTIFY, 21, w, 0, 0, 1);
+	put_os(&self->s, KRMSG_OP_WRITE, 0, 22, w, 0, 0, 1);
+	self->s.i->sq[(self->s.i->sq_tail - 1) & (self->s.i->s.out_sq_entries - 1)]
 		.tag = 1;
-	submit(self->i);
-	done(self->i, 20, -ERANGE);
-	done(self->i, 21, -EOPNOTSUPP);
-	done(self->i, 22, -EINVAL);
-	need_no_records(self->o);
-	need_no_records(self->i);
+	submit(self->s.i);
+	done(self->s.i, 20, -ERANGE);
+	done(self->s.i, 21, -EOPNOTSUPP);
+	done(self->s.i, 22, -EINVAL);
+	need_no_records(self->s.o);
+	need_no_records(self->s.i);
 }
 
 /* 8 bytes of the owner at off, by an atomic operation. */
-static u64 atomic(struct win_data *s, u8 op, u32 w, u64 at, u64 tag, u64 arg,
+static u64 atomic(struct onesided *s, u8 op, u32 w, u64 at, u64 tag, u64 arg,
 		  int result)
 {
 	struct krmsg_sqe *sqe;
@@ -519,94 +421,94 @@ static u64 atomic(struct win_data *s, u8 op, u32 w, u64 at, u64 tag, u64 arg,
 
 TEST_F(win, atomic_operations)
 {
-	u64 *m = (u64 *)(self->om.p + 8192);
+	u64 *m = (u64 *)(self->s.om.p + 8192);
 	struct krmsg_device_info dev;
 	u32 w, v, i;
 
 	HINT("FETCH_ADD and CMP_SWAP, what they give back, and what they do not take");
-	test_ioctl_device(self->o->fd, 0, &dev);
+	test_ioctl_device(self->s.o->fd, 0, &dev);
 	EXPECT_EQ(1, dev.out_atomic);
-	w = open_window(self, KRMSG_WIN_ATOMIC, 8192, 64);
-	v = open_window(self, RW, 8192, 64);
+	w = open_window(&self->s, KRMSG_WIN_ATOMIC, 8192, 64);
+	v = open_window(&self->s, RW, 8192, 64);
 	*m = 40;
-	EXPECT_EQ(40, atomic(self, KRMSG_OP_FETCH_ADD, w, 0, 2, 0, 0));
+	EXPECT_EQ(40, atomic(&self->s, KRMSG_OP_FETCH_ADD, w, 0, 2, 0, 0));
 	EXPECT_EQ(42, *m);
-	EXPECT_EQ(42, atomic(self, KRMSG_OP_FETCH_ADD, w, 0, ~0ULL, 0, 0));
+	EXPECT_EQ(42, atomic(&self->s, KRMSG_OP_FETCH_ADD, w, 0, ~0ULL, 0, 0));
 	EXPECT_EQ(41, *m);
-	EXPECT_EQ(41, atomic(self, KRMSG_OP_CMP_SWAP, w, 0, 7, 42, 0));
+	EXPECT_EQ(41, atomic(&self->s, KRMSG_OP_CMP_SWAP, w, 0, 7, 42, 0));
 	EXPECT_EQ(41, *m);
-	EXPECT_EQ(41, atomic(self, KRMSG_OP_CMP_SWAP, w, 0, 7ULL << 40, 41, 0));
+	EXPECT_EQ(41, atomic(&self->s, KRMSG_OP_CMP_SWAP, w, 0, 7ULL << 40, 41, 0));
 	EXPECT_TRUE(*m == 7ULL << 40);
 	m[7] = 1;
-	EXPECT_EQ(1, atomic(self, KRMSG_OP_FETCH_ADD, w, 56, 1, 0, 0));
+	EXPECT_EQ(1, atomic(&self->s, KRMSG_OP_FETCH_ADD, w, 56, 1, 0, 0));
 	EXPECT_EQ(2, m[7]);
-	memset(self->om.p, 0x55, LEN);
-	atomic(self, KRMSG_OP_FETCH_ADD, v, 0, 1, 0, -EACCES);
-	atomic(self, KRMSG_OP_FETCH_ADD, w, 57, 1, 0, -ERANGE);
-	atomic(self, KRMSG_OP_FETCH_ADD, w, 4, 1, 0, -EINVAL);
-	atomic(self, KRMSG_OP_FETCH_ADD, w, 0, 1, 1, -EINVAL);
-	one(self, KRMSG_OP_WRITE, w, 0, 0, 8, -EACCES);
-	one(self, KRMSG_OP_READ, w, 0, 0, 8, -EACCES);
-	one(self, KRMSG_OP_FETCH_ADD, w, 0, 0, 4, -EINVAL);
-	one(self, KRMSG_OP_FETCH_ADD, w, 0, 0, 16, -EINVAL);
-	one(self, KRMSG_OP_CMP_SWAP, w, 0, 4, 8, -EINVAL);
-	EXPECT_TRUE(all_bytes(self->om.p, LEN, 0x55));
+	memset(self->s.om.p, 0x55, LEN);
+	atomic(&self->s, KRMSG_OP_FETCH_ADD, v, 0, 1, 0, -EACCES);
+	atomic(&self->s, KRMSG_OP_FETCH_ADD, w, 57, 1, 0, -ERANGE);
+	atomic(&self->s, KRMSG_OP_FETCH_ADD, w, 4, 1, 0, -EINVAL);
+	atomic(&self->s, KRMSG_OP_FETCH_ADD, w, 0, 1, 1, -EINVAL);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, 0, 8, -EACCES);
+	one(&self->s, KRMSG_OP_READ, w, 0, 0, 8, -EACCES);
+	one(&self->s, KRMSG_OP_FETCH_ADD, w, 0, 0, 4, -EINVAL);
+	one(&self->s, KRMSG_OP_FETCH_ADD, w, 0, 0, 16, -EINVAL);
+	one(&self->s, KRMSG_OP_CMP_SWAP, w, 0, 4, 8, -EINVAL);
+	EXPECT_TRUE(all_bytes(self->s.om.p, LEN, 0x55));
 	HINT("many in flight, each gives back another number");
 	*m = 0;
 	for (i = 0; i < 200; i++) {
-		put_os(self, KRMSG_OP_FETCH_ADD, 0, i, w, 0, i * 8, 8);
-		self->i->sq[(self->i->sq_tail - 1) &
-			    (self->i->s.out_sq_entries - 1)].tag = 3;
+		put_os(&self->s, KRMSG_OP_FETCH_ADD, 0, i, w, 0, i * 8, 8);
+		self->s.i->sq[(self->s.i->sq_tail - 1) &
+			    (self->s.i->s.out_sq_entries - 1)].tag = 3;
 	}
-	submit(self->i);
+	submit(self->s.i);
 	for (i = 0; i < 200; i++)
-		done(self->i, i, 0);
+		done(self->s.i, i, 0);
 	for (i = 0; i < 200; i++)
-		EXPECT_EQ(3 * i, ((u64 *)self->im.p)[i]);
+		EXPECT_EQ(3 * i, ((u64 *)self->s.im.p)[i]);
 	EXPECT_EQ(600, *m);
-	EXPECT_EQ(0, module_total("recoveries"));
+	EXPECT_EQ(0, breaks(self->s.i, self->s.ie));
 }
 
 /* The peer's side of the recipe: data, then a fenced flag. */
 TEST_F_TIMEOUT(win, flag_after_data, 60)
 {
-	u64 *flag = (u64 *)(self->om.p + 4 * MIB), *mine = (u64 *)self->im.p;
+	u64 *flag = (u64 *)(self->s.om.p + 4 * MIB), *mine = (u64 *)self->s.im.p;
 	u64 seen = 0, end;
 	u32 w, i, n = MIB;
 
 	HINT("an owner that polls its memory never sees half of what was written");
-	w = open_window(self, RW, 0, LEN);
+	w = open_window(&self->s, RW, 0, LEN);
 	*flag = 0;
 	for (i = 1; i <= 30; i++) {
-		fill(self->im.p + PAGE, n, i);
+		fill(self->s.im.p + PAGE, n, i);
 		mine[0] = i;
-		put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_QUIET, 1, w, 8 + i,
+		put_os(&self->s, KRMSG_OP_WRITE, KRMSG_SQE_QUIET, 1, w, 8 + i,
 		       PAGE, n);
-		put_os(self, KRMSG_OP_WRITE, KRMSG_SQE_FENCE, 2, w, 4 * MIB, 0,
+		put_os(&self->s, KRMSG_OP_WRITE, KRMSG_SQE_FENCE, 2, w, 4 * MIB, 0,
 		       8);
-		submit(self->i);
+		submit(self->s.i);
 		end = th_deadline_ms(SOON);
 		while ((seen = __atomic_load_n(flag, __ATOMIC_ACQUIRE)) != i)
 			ASSERT_LT(th_now_ns(), end);
-		ASSERT_EQ(-1, verify(self->om.p + 8 + i, n, i));
-		done(self->i, 2, 0);
+		ASSERT_EQ(-1, verify(self->s.om.p + 8 + i, n, i));
+		done(self->s.i, 2, 0);
 	}
 }
 
 TEST_F(win, canceled)
 {
-	u32 w = open_window(self, RW, 0, LEN);
+	u32 w = open_window(&self->s, RW, 0, LEN);
 
 	HINT("before it is posted, and only then");
-	put_os(self, KRMSG_OP_WRITE, 0, 1, w, 0, 0, 100);
-	put_os(self, KRMSG_OP_WRITE, 0, 2, w, 0, 0, 100);
-	put(self->i, KRMSG_OP_CANCEL, 0, self->ie, 3)->arg = 2;
-	put(self->i, KRMSG_OP_CANCEL, 0, self->ie, 4)->arg = 5;
-	submit(self->i);
-	done(self->i, 2, -ECANCELED);
-	done(self->i, 3, 0);
-	done(self->i, 4, -ENOENT);
-	done(self->i, 1, 0);
+	put_os(&self->s, KRMSG_OP_WRITE, 0, 1, w, 0, 0, 100);
+	put_os(&self->s, KRMSG_OP_WRITE, 0, 2, w, 0, 0, 100);
+	put(self->s.i, KRMSG_OP_CANCEL, 0, self->s.ie, 3)->arg = 2;
+	put(self->s.i, KRMSG_OP_CANCEL, 0, self->s.ie, 4)->arg = 5;
+	submit(self->s.i);
+	done(self->s.i, 2, -ECANCELED);
+	done(self->s.i, 3, 0);
+	done(self->s.i, 4, -ENOENT);
+	done(self->s.i, 1, 0);
 }
 
 TEST_F(win, close_waits)
@@ -614,25 +516,25 @@ TEST_F(win, close_waits)
 	u32 w, i;
 
 	HINT("an orderly close by either side, with all of it under way");
-	w = open_window(self, RW, 0, LEN);
-	one(self, KRMSG_OP_WRITE, w, 0, 0, 8, 0);
-	fill(self->im.p, LEN, 4);
+	w = open_window(&self->s, RW, 0, LEN);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, 0, 8, 0);
+	fill(self->s.im.p, LEN, 4);
 	for (i = 0; i < 10; i++)
-		put_os(self, KRMSG_OP_WRITE, 0, i, w, 0, 0, MIB);
-	submit(self->i);
-	test_ioctl_close(self->i->fd, self->ie, 0);
-	put_os(self, KRMSG_OP_WRITE, 0, 10, w, 0, 0, MIB);
-	submit(self->i);
-	done(self->i, 10, -EPIPE);
+		put_os(&self->s, KRMSG_OP_WRITE, 0, i, w, 0, 0, MIB);
+	submit(self->s.i);
+	test_ioctl_close(self->s.i->fd, self->s.ie, 0);
+	put_os(&self->s, KRMSG_OP_WRITE, 0, 10, w, 0, 0, MIB);
+	submit(self->s.i);
+	done(self->s.i, 10, -EPIPE);
 	for (i = 0; i < 10; i++)
-		done(self->i, i, 0);
-	close_late(self->o, self->oe);
-	got_free(need_closed(self->i, self->ie, 0));
-	got_free(need_closed(self->o, self->oe, 0));
-	EXPECT_MEMEQ(self->im.p, self->om.p, MIB);
+		done(self->s.i, i, 0);
+	close_late(self->s.o, self->s.oe);
+	got_free(need_closed(self->s.i, self->s.ie, 0));
+	got_free(need_closed(self->s.o, self->s.oe, 0));
+	EXPECT_MEMEQ(self->s.im.p, self->s.om.p, MIB);
 	HINT("the windows went with the endpoint");
-	mem_release(self->o, &self->om);
-	mem_release(self->i, &self->im);
+	mem_release(self->s.o, &self->s.om);
+	mem_release(self->s.i, &self->s.im);
 }
 
 TEST_F(win, owner_closes)
@@ -640,14 +542,14 @@ TEST_F(win, owner_closes)
 	u32 w, i, n = 200, ok = 0, size = 200000;
 
 	HINT("what has begun is done, what has not ends with EPIPE");
-	w = open_window(self, RW, 0, LEN);
-	one(self, KRMSG_OP_WRITE, w, 0, 0, 8, 0);
+	w = open_window(&self->s, RW, 0, LEN);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, 0, 8, 0);
 	for (i = 0; i < n; i++)
-		put_os(self, KRMSG_OP_WRITE, 0, i, w, 0, 0, size);
-	submit(self->i);
-	test_ioctl_close(self->o->fd, self->oe, 0);
+		put_os(&self->s, KRMSG_OP_WRITE, 0, i, w, 0, 0, size);
+	submit(self->s.i);
+	test_ioctl_close(self->s.o->fd, self->s.oe, 0);
 	for (i = 0; i < n; i++) {
-		struct got *g = get_done(self->i, i, SOON);
+		struct got *g = get_done(self->s.i, i, SOON);
 
 		ASSERT_TRUE(g);
 		EXPECT_EQ(i == ok ? g->r.result : -EPIPE, g->r.result);
@@ -656,10 +558,10 @@ TEST_F(win, owner_closes)
 		got_free(g);
 	}
 	EXPECT_GT(ok, 0);
-	close_late(self->i, self->ie);
-	got_free(need_closed(self->i, self->ie, 0));
-	got_free(need_closed(self->o, self->oe, 0));
-	mem_release(self->o, &self->om);
+	close_late(self->s.i, self->s.ie);
+	got_free(need_closed(self->s.i, self->s.ie, 0));
+	got_free(need_closed(self->s.o, self->s.oe, 0));
+	mem_release(self->s.o, &self->s.om);
 }
 
 TEST_F(win, abort)
@@ -667,206 +569,21 @@ TEST_F(win, abort)
 	u32 w, i;
 
 	HINT("either side drops it in the middle: each request ends once");
-	w = open_window(self, RW, 0, LEN);
-	one(self, KRMSG_OP_WRITE, w, 0, 0, 8, 0);
+	w = open_window(&self->s, RW, 0, LEN);
+	one(&self->s, KRMSG_OP_WRITE, w, 0, 0, 8, 0);
 	for (i = 0; i < 20; i++)
-		put_os(self, KRMSG_OP_READ, 0, i, w, 0, 0, LEN);
-	submit(self->i);
-	test_ioctl_close(self->o->fd, self->oe, KRMSG_CLOSE_ABORT);
-	got_free(need_closed(self->o, self->oe, -ECONNABORTED));
-	mem_release(self->o, &self->om);
+		put_os(&self->s, KRMSG_OP_READ, 0, i, w, 0, 0, LEN);
+	submit(self->s.i);
+	test_ioctl_close(self->s.o->fd, self->s.oe, KRMSG_CLOSE_ABORT);
+	got_free(need_closed(self->s.o, self->s.oe, -ECONNABORTED));
+	mem_release(self->s.o, &self->s.om);
 	for (i = 0; i < 20; i++) {
-		struct got *g = get_done(self->i, i, SOON);
+		struct got *g = get_done(self->s.i, i, SOON);
 
 		ASSERT_TRUE(g);
 		EXPECT_TRUE(!g->r.result || g->r.result == -ECONNRESET);
 		got_free(g);
 	}
-	got_free(need_closed(self->i, self->ie, -ECONNRESET));
-	need_no_records(self->i);
-}
-
-static u64 recovered(struct ctx *c, u32 ep)
-{
-	struct krmsg_counters n;
-
-	test_ioctl_counters(c->fd, ep, &n);
-	return n.out_recovered;
-}
-
-/* Break a lane, and wait until both sides have a link again. */
-static void break_and_mend(struct win_data *s, u32 lane)
-{
-	u64 a = recovered(s->i, s->ie), b = recovered(s->o, s->oe);
-
-	/* the data lane may be on its way */
-	ASSERT_TRUE(TH_UNTIL(SOON, !inject(s->i->fd, s->ie, lane, NULL)));
-	ASSERT_TRUE(TH_UNTIL(SOON, recovered(s->i, s->ie) > a &&
-			     recovered(s->o, s->oe) > b));
-}
-
-TEST_F_TIMEOUT(win, outlives_links, 60)
-{
-	u32 w, v, i;
-
-	HINT("windows keep their ids on a new link; each link has its own keys");
-	w = open_window(self, RW, 100, 5 * MIB);
-	v = open_window(self, KRMSG_WIN_READ, 0, 64);
-	for (i = 0; i < 4; i++) {
-		break_and_mend(self, i == 2 ? KRMSG_LANE_BULK : KRMSG_LANE_MSG);
-		fill(self->im.p, 5 * MIB, i);
-		one(self, KRMSG_OP_WRITE, w, 0, 0, 5 * MIB, 0);
-		EXPECT_EQ(-1, verify(self->om.p + 100, 5 * MIB, i));
-		one(self, KRMSG_OP_READ, v, 0, 0, 64, 0);
-		EXPECT_MEMEQ(self->im.p, self->om.p, 64);
-		one(self, KRMSG_OP_WRITE, v, 0, 0, 64, -EACCES);
-	}
-	HINT("nobody is told of it again; a revoked one does not come back");
-	EXPECT_TRUE(!get_type(self->i, KRMSG_REC_WINDOW, self->ie, 0));
-	close_window(self, w, true);
-	break_and_mend(self, KRMSG_LANE_MSG);
-	one(self, KRMSG_OP_READ, w, 0, 0, 1, -EKEYREVOKED);
-	one(self, KRMSG_OP_READ, v, 0, 0, 64, 0);
-	close_window(self, v, true);
-}
-
-TEST_F_TIMEOUT(win, breaks_in_full_flight, 120)
-{
-	u32 w, i, round, n = 0, lost = 0, ok = 0;
-	u32 size = 200000, nr = 60;
-	struct got *g;
-
-	HINT("READs and REPLAYABLE WRITEs are done again, other WRITEs tell that nobody knows");
-	w = open_window(self, RW, 0, LEN);
-	for (round = 0; round < 6; round++) {
-		fill(self->im.p, size, round);
-		for (i = 0; i < nr; i++, n++) {
-			u8 op = i % 3 == 1 ? KRMSG_OP_READ : KRMSG_OP_WRITE;
-			u16 fl = i % 3 == 2 ? KRMSG_SQE_REPLAYABLE : 0;
-
-			put_os(self, op, fl, n, w, i % 3 == 1 ? 0 : MIB,
-			       i % 3 == 1 ? MIB : 0, size);
-		}
-		submit(self->i);
-		for (i = 0; i < round * 4; i++)
-			got_free(need_done(self->i, n - nr + i, 0));
-		break_and_mend(self, round & 1 ? KRMSG_LANE_MSG :
-			       KRMSG_LANE_BULK);
-		for (; i < nr; i++) {
-			g = get_done(self->i, n - nr + i, SOON);
-			ASSERT_TRUE(g);
-			if (i % 3 == 0 && g->r.result == -EREMOTEIO)
-				lost++;
-			else
-				EXPECT_EQ(0, g->r.result);
-			ok += !g->r.result;
-			got_free(g);
-		}
-		EXPECT_EQ(-1, verify(self->om.p + MIB, size, round));
-		EXPECT_MEMEQ(self->om.p, self->im.p + MIB, size);
-	}
-	EXPECT_GT(lost, 0);
-	EXPECT_GT(ok, 0);
-	EXPECT_TRUE(!get_type(self->i, KRMSG_REC_COMPLETION, 0, 0));
-}
-
-TEST_F_TIMEOUT(win, each_told_once_over_broken_links, 120)
-{
-	u32 w, i, round, n = 40, size = 100000, lost = 0;
-	u64 sum = 0, *m = (u64 *)(self->om.p + 2 * MIB);
-	struct got *g;
-
-	HINT("a NOTIFY comes once; an atomic operation that says EREMOTEIO was done once at most");
-	w = open_window(self, RW | KRMSG_WIN_ATOMIC, 0, LEN);
-	*m = 0;
-	for (round = 0; round < 6; round++) {
-		for (i = 0; i < n; i++) {
-			bool add = i & 1;
-
-			put_os(self, add ? KRMSG_OP_FETCH_ADD : KRMSG_OP_WRITE,
-			       add ? 0 : KRMSG_SQE_NOTIFY, i, w,
-			       add ? 2 * MIB : 0, add ? MIB + i * 8 : 0,
-			       add ? 8 : size);
-			self->i->sq[(self->i->sq_tail - 1) &
-				    (self->i->s.out_sq_entries - 1)].tag =
-				add ? 1 : round * n + i;
-		}
-		submit(self->i);
-		break_and_mend(self, round & 1 ? KRMSG_LANE_MSG :
-			       KRMSG_LANE_BULK);
-		for (i = 0; i < n; i++) {
-			g = get_done(self->i, i, SOON);
-			ASSERT_TRUE(g);
-			if ((i & 1) && g->r.result == -EREMOTEIO) {
-				lost++;
-			} else {
-				EXPECT_EQ(0, g->r.result);
-				sum += i & 1;
-			}
-			got_free(g);
-		}
-		for (i = 0; i < n; i += 2) {
-			g = need_type(self->o, KRMSG_REC_NOTIFY, self->oe);
-			EXPECT_EQ(round * n + i, g->r.tag);
-			got_free(g);
-		}
-	}
-	EXPECT_TRUE(!get_type(self->o, KRMSG_REC_NOTIFY, 0, 0));
-	EXPECT_LE(sum, *m);
-	EXPECT_LE(*m, sum + lost);
-}
-
-TEST_F_TIMEOUT(win, revoked_while_the_link_breaks, 120)
-{
-	u32 w, i, round, forced;
-	struct got *g;
-
-	HINT("announced, used, broken and revoked, in all orders");
-	for (round = 0; round < 12; round++) {
-		test_ioctl_window(self->o->fd, RW, self->oe, self->om.region,
-				  round, LEN / 2, round, &w);
-		if (round & 1) {
-			got_free(need_type(self->i, KRMSG_REC_WINDOW,
-					   self->ie));
-			for (i = 0; i < 8; i++)
-				put_os(self, KRMSG_OP_READ, 0, i, w, 0, 0,
-				       LEN / 2);
-			submit(self->i);
-		}
-		TEST_OK(self->i->fd, inject(self->i->fd, self->ie,
-					    round & 2 ? KRMSG_LANE_ANY :
-					    KRMSG_LANE_MSG, NULL));
-		if (round & 4)
-			ASSERT_TRUE(TH_UNTIL(SOON, recovered(self->i, self->ie) >
-					     round));
-		test_ioctl_revoke(self->o->fd, self->oe, w, 0, &forced);
-		EXPECT_EQ(0, forced);
-		ASSERT_TRUE(TH_UNTIL(SOON, recovered(self->i, self->ie) >
-				     round));
-		for (i = 0; i < 8 && round & 1; i++) {
-			g = get_done(self->i, i, SOON);
-			ASSERT_TRUE(g);
-			EXPECT_TRUE(!g->r.result ||
-				    g->r.result == -EKEYREVOKED);
-			got_free(g);
-		}
-		/* if the peer was told of it, then also of its end */
-		g = get_type(self->i, KRMSG_REC_WINDOW, self->ie,
-			     round & 1 ? SOON : 0);
-		if (g && !(round & 1)) {
-			EXPECT_EQ(0, g->r.result);
-			got_free(g);
-			g = get_type(self->i, KRMSG_REC_WINDOW, self->ie, SOON);
-		}
-		ASSERT_TRUE(g || !(round & 1));
-		EXPECT_EQ(g ? -EKEYREVOKED : 0, g ? g->r.result : 0);
-		got_free(g);
-	}
-	HINT("no credit is lost: all windows can be open again");
-	for (i = 0; i < KRMSG_MAX_WINDOWS; i++)
-		while (_test_ioctl_window(self->o->fd, RW, self->oe,
-					  self->om.region, 0, 8, 0, NULL))
-			ASSERT_EQ(ENOSPC, errno);
-	for (i = 0; i < KRMSG_MAX_WINDOWS; i++)
-		got_free(need_type(self->i, KRMSG_REC_WINDOW, self->ie));
+	got_free(need_closed(self->s.i, self->s.ie, -ECONNRESET));
+	need_no_records(self->s.i);
 }
