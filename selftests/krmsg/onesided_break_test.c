@@ -156,8 +156,8 @@ TEST_F_TIMEOUT(win, revoked_while_the_link_breaks, 120)
 			       round & 2 ? KRMSG_LANE_ANY : KRMSG_LANE_MSG,
 			       NULL));
 		if (round & 4)
-			ASSERT_TRUE(TH_UNTIL(SOON, recovered(self->s.i,
-						self->s.ie) > round));
+			ASSERT_TRUE(TH_UNTIL(SOON, round <
+				    recovered(self->s.i, self->s.ie)));
 		test_ioctl_revoke(self->s.o->fd, self->s.oe, w, 0, &forced);
 		EXPECT_EQ(0, forced);
 		ASSERT_TRUE(TH_UNTIL(SOON, recovered(self->s.i, self->s.ie) >

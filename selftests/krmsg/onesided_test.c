@@ -268,7 +268,8 @@ TEST_F_TIMEOUT(win, revoked_in_full_flight, 60)
 		submit(self->s.i);
 		while (round & 1 && !rec_peek(self->s.i))
 			_test_ioctl_enter(self->s.i->fd, 0, 1, 0, NULL);
-		test_ioctl_revoke(self->s.o->fd, self->s.oe, w, 0, &i);
+		test_ioctl_revoke(self->s.o->fd, self->s.oe, w,
+				  SOON * th_slow(), &i);
 		EXPECT_EQ(0, i);
 		memcpy(copy, self->s.om.p, LEN);
 		for (i = 0; i < 40; i++) {
