@@ -4,8 +4,13 @@
 
 void onesided_init(struct onesided *s, bool active_owns)
 {
+	/* a close waits for megabytes, which take their time on a slow kernel */
+	const struct pair_opt opt = {
+		.ca.linger_ms = 120000, .cb.linger_ms = 120000,
+	};
+
 	inject_allow();
-	pair_init(&s->p, NULL);
+	pair_init(&s->p, &opt);
 	s->i = active_owns ? &s->p.b : &s->p.a;
 	s->o = active_owns ? &s->p.a : &s->p.b;
 	s->ie = active_owns ? s->p.eb : s->p.ea;
