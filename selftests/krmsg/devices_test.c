@@ -134,9 +134,10 @@ static void remove_once(char *const argv[], struct worst *w)
 
 	set_up(&p);
 	duplex_init(&d, &p, &mix, UINT64_MAX);
-	pump_for(&d, 100);
-	ASSERT_LT(0, d.a.got);
-	ASSERT_LT(0, d.b.got);
+	/* both ways something is under way; the test's own limit ends it */
+	do {
+		pump_for(&d, 100);
+	} while (!d.a.got || !d.b.got);
 	d.a.may_fail = true;
 	d.b.may_fail = true;
 	began = th_now_ns();
