@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <math.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include "../lib/internal.h"
 #include "cat.h"
 #include "test.h"
@@ -351,6 +352,41 @@ static void connect_words(void)
 	   "no buffers");
 }
 
+/* A number of the JSON that a flow prints: 41 messages of 64 bytes in 0.5 s. */
+static double printed(enum test_kind kind, const char *key)
+{
+	const struct test t = { .kind = kind, .size = 64, .json = true };
+	const struct test_report report = {
+		.messages = 41, .bytes = 41 * 64, .ns = 500000000,
+	};
+	const struct krmsg_counters none = { .size = 0 };
+	int out = dup(1);
+	FILE *f = tmpfile();
+	char text[4096] = "";
+	const char *at;
+	size_t n;
+
+	fflush(stdout);
+	dup2(fileno(f), 1);
+	print_flow(&t, &report, &none);
+	fflush(stdout);
+	dup2(out, 1);
+	close(out);
+	rewind(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	at = n ? strstr(text, key) : NULL;
+	return at ? atof(at + strlen(key) + 3) : -1;
+}
+
+static void rates(void)
+{
+	ok(printed(TEST_RATE, "msg_per_s") == 80 &&
+	   printed(TEST_BW, "bytes_per_s") == 80 * 64,
+	   "rate: from the first message to the last");
+	ok(printed(TEST_WRITE_BW, "msg_per_s") == 82, "rate: from the start");
+}
+
 static void words(void)
 {
 	struct krmsg_event e = {
@@ -384,6 +420,7 @@ int main(void)
 	wire();
 	ring_logic();
 	memory();
+	rates();
 	words();
 	printf("1..%d\n", count);
 	return failed ? 1 : 0;

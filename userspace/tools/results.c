@@ -35,8 +35,19 @@ static double us(uint64_t ns)
 	return (double)ns / 1000;
 }
 
+/*
+ * A receiver of messages takes the time from the first to the last, in which all
+ * but the first came; other tests have it from the start.
+ */
+static double rate(const struct test *t, uint64_t messages, double seconds)
+{
+	if (messages && (t->kind == TEST_RATE || t->kind == TEST_BW))
+		messages--;
+	return seconds > 0 ? (double)messages / seconds : 0;
+}
+
 static void json_common(struct json *j, const struct test *t,
-			uint64_t messages, uint64_t bytes, double seconds)
+			uint64_t messages, double seconds)
 {
 	json_string(j, "test", name(t->kind));
 	json_u64(j, "size", t->size);
@@ -48,10 +59,9 @@ static void json_common(struct json *j, const struct test *t,
 	json_bool(j, "verify", t->verify);
 	json_u64(j, "messages", messages);
 	json_double(j, "seconds", seconds);
-	json_double(j, "msg_per_s", seconds > 0 ?
-		    (double)messages / seconds : 0);
-	json_double(j, "bytes_per_s", seconds > 0 ?
-		    (double)bytes / seconds : 0);
+	json_double(j, "msg_per_s", rate(t, messages, seconds));
+	json_double(j, "bytes_per_s", rate(t, messages, seconds) *
+				      (double)t->size);
 }
 
 static void json_counters(struct json *j, const struct krmsg_counters *c)
@@ -99,7 +109,7 @@ void print_lat(const struct test *t, const struct hist *h, double seconds,
 	}
 	if (t->json) {
 		json_start(&j, stdout);
-		json_common(&j, t, h->total, h->total * t->size, seconds);
+		json_common(&j, t, h->total, seconds);
 		json_lat(&j, h);
 		json_counters(&j, c);
 		json_end(&j);
@@ -125,13 +135,13 @@ void print_flow(const struct test *t, const struct test_report *report,
 		const struct krmsg_counters *c)
 {
 	double seconds = (double)report->ns / 1e9;
-	double msgs = seconds > 0 ? (double)report->messages / seconds : 0;
+	double msgs = rate(t, report->messages, seconds);
 	char a[UNIT_MAX], b[UNIT_MAX];
 	struct json j;
 
 	if (t->json) {
 		json_start(&j, stdout);
-		json_common(&j, t, report->messages, report->bytes, seconds);
+		json_common(&j, t, report->messages, seconds);
 		json_counters(&j, c);
 		json_end(&j);
 		return;
