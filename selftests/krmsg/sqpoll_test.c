@@ -135,6 +135,17 @@ static void proc_line(long long pid, const char *file, const char *begin,
 	fclose(f);
 }
 
+/* It has looked for entries once more, and is off the processor. */
+static bool asleep(struct ctx *c)
+{
+	char where[100] = "0";
+
+	if (sleeps(c))
+		proc_line(fdinfo(c, "sq-thread"), "wchan", "", where,
+			  sizeof(where));
+	return strcmp(where, "0");
+}
+
 /* As many threads as a test wants, though there may be two processors. */
 FIXTURE(sq) {
 	struct ctx c;
@@ -276,7 +287,7 @@ TEST_F(sq, sleeps_and_is_woken)
 	HINT("idle: NEED_WAKEUP; only WAKEUP, or to_submit, ends that");
 	sq_init(c, SHORT_IDLE);
 	for (i = 0; i < 10; i++) {
-		ASSERT_TRUE(TH_UNTIL(SOON, sleeps(c)));
+		ASSERT_TRUE(TH_UNTIL(SOON, asleep(c)));
 		put(c, KRMSG_OP_NOP, 0, 0, i);
 		ASSERT_TRUE(sq_show(c));
 		/* To wait alone wakes nobody. */
@@ -309,7 +320,7 @@ TEST_F(sq, awake_for_its_idle_time)
 	t = th_now_ns();
 	sq_publish(c);
 	ring_done(c, 1, 0);
-	ASSERT_TRUE(TH_UNTIL(SOON, sleeps(c)));
+	ASSERT_TRUE(TH_UNTIL(SOON, asleep(c)));
 	EXPECT_GE(th_now_ns() - t, 290000000);
 	put(c, KRMSG_OP_NOP, 0, 0, 2);
 	ASSERT_TRUE(sq_show(c));
@@ -333,7 +344,7 @@ TEST_F(sq, receives_while_it_sleeps)
 	mem_get(&m, MEM_PLAIN, PAGE);
 	mem_register(&b, &m);
 	for (i = 0; i < 20; i++) {
-		ASSERT_TRUE(TH_UNTIL(SOON, sleeps(a)));
+		ASSERT_TRUE(TH_UNTIL(SOON, asleep(a)));
 		put_send(&b, 0, eb, i, m.region, 0, 50)->tag = i;
 		submit(&b);
 		EXPECT_EQ(i, ring_wait(a)->tag);
@@ -495,7 +506,7 @@ TEST_F(sq, entries_that_wait_for_room)
 	if (sq_show(c))
 		TEST_OK(c->fd, wakeup(c));
 	ASSERT_TRUE(TH_UNTIL(SOON, load_acquire(&c->hdr->sq_head) == units));
-	ASSERT_TRUE(TH_UNTIL(SOON, sleeps(c)));
+	ASSERT_TRUE(TH_UNTIL(SOON, asleep(c)));
 	EXPECT_EQ(units, load_acquire(&c->hdr->sq_head));
 	/* Room is given back without a call. */
 	while (seen < n)
