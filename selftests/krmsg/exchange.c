@@ -9,7 +9,9 @@
 
 #define SMALL		100
 #define LARGE		(64 * KIB)
-#define ROOM		(4 * LARGE)	/* of a side's region */
+#define ROOM		(6 * LARGE)	/* of a side's region */
+#define WINDOW_AT	4	/* its part that the passive side opens */
+#define READ_AT		5	/* where the active side reads it back to */
 
 /* Requests of one side, by their user_data. */
 enum {
@@ -22,6 +24,8 @@ enum {
 	S_TOO_LONG,		/* three keys, refused */
 	S_PIECES,		/* three keys */
 	S_LAST,			/* small, behind all */
+	W_WRITE,		/* through the window of the passive side */
+	W_READ,
 	C_UNUSED,
 	NR_REQS
 };
@@ -40,6 +44,7 @@ struct side {
 	bool begun[NR_REQS], ended[NR_REQS];
 	unsigned int failed;
 	unsigned int messages;
+	u32 window;		/* own, or of the peer, as it is told */
 };
 
 struct run {
@@ -111,6 +116,16 @@ static void on_message(struct run *r, struct side *s,
 		     rec_name(rec));
 }
 
+static void on_window(struct run *r, struct side *s, const struct krmsg_rec *rec)
+{
+	if (s != &r->a || rec->user_data != r->b.window)
+		FAIL("%s: a window that nobody has opened: %s", r->what,
+		     rec_name(rec));
+	if (rec->result && rec->result != -EKEYREVOKED)
+		FAIL("%s: not documented: %s", r->what, rec_name(rec));
+	s->window = rec->result ? 0 : rec->user_data;
+}
+
 static void take_records(struct run *r, struct side *s)
 {
 	const struct krmsg_rec *rec;
@@ -125,6 +140,9 @@ static void take_records(struct run *r, struct side *s)
 			break;
 		case KRMSG_REC_MESSAGE:
 			on_message(r, s, rec);
+			break;
+		case KRMSG_REC_WINDOW:
+			on_window(r, s, rec);
 			break;
 		default:
 			on_end(r, s, rec);
@@ -198,6 +216,11 @@ static bool done_or_closed(struct run *r)
 {
 	return (side_done(&r->a) || r->a.closed) &&
 	       (side_done(&r->b) || r->b.closed);
+}
+
+static bool window_told(struct run *r)
+{
+	return r->a.window || r->a.closed || r->b.closed;
 }
 
 static bool both_closed(struct run *r)
@@ -286,6 +309,56 @@ static void messages(struct side *s)
 	submit(&s->c);
 }
 
+static void put_os(struct side *s, u8 op, u64 ud, u32 part)
+{
+	const struct krmsg_piece p[] = {
+		{ .region = s->window },
+		{ .region = s->m.region, .offset = part * LARGE,
+		  .length = LARGE },
+	};
+
+	put_pieces(&s->c, op, op == KRMSG_OP_READ ? KRMSG_SQE_FENCE : 0, s->ep,
+		   ud, p, ARRAY_SIZE(p));
+	begin(s, ud);
+}
+
+/* The passive side opens a window, the active one fills and reads it. */
+static void window(struct run *r)
+{
+	struct side *a = &r->a, *b = &r->b;
+
+	if (b->closed)
+		return;
+	if (_test_ioctl_window(b->c.fd, KRMSG_WIN_READ | KRMSG_WIN_WRITE, b->ep,
+			       b->m.region, WINDOW_AT * LARGE, LARGE, 0,
+			       &b->window)) {
+		if (!errno_of_result(errno))
+			FAIL("%s: WINDOW: errno %d", r->what, errno);
+		b->window = 0;
+		b->failed++;
+		return;
+	}
+	until(r, "to tell a window", window_told);
+	if (!a->window || a->closed)
+		return;
+	put_os(a, KRMSG_OP_WRITE, W_WRITE, 0);
+	put_os(a, KRMSG_OP_READ, W_READ, READ_AT);
+	submit(&a->c);
+}
+
+static void end_window(struct run *r)
+{
+	struct side *b = &r->b;
+	u32 forced;
+
+	if (!b->window || b->closed)
+		return;
+	/* its endpoint may have ended meanwhile, with all windows */
+	if (_test_ioctl_revoke(b->c.fd, b->ep, b->window, 0, &forced) &&
+	    errno != ENOENT)
+		FAIL("%s: REVOKE: errno %d", r->what, errno);
+}
+
 static void cancel(struct side *s)
 {
 	if (s->closed)
@@ -300,6 +373,9 @@ static void check_bytes(struct run *r, struct side *s)
 	if (s->ended[R_FIRST] && !s->failed &&
 	    verify(s->m.p + LARGE, LARGE, 7) != -1)
 		FAIL("%s: a large message is not as it was sent", r->what);
+	if (s->ended[W_READ] && !s->failed &&
+	    verify(s->m.p + READ_AT * LARGE, LARGE, 7) != -1)
+		FAIL("%s: what was written is not what was read", r->what);
 	if (!s->failed && s->ended[S_LAST] && s->messages != 2)
 		FAIL("%s: %u small messages came, not 2", r->what, s->messages);
 }
@@ -326,7 +402,9 @@ static void talk(struct run *r)
 	buffers(&r->b);
 	messages(&r->a);
 	messages(&r->b);
+	window(r);
 	until(r, "the messages", done_or_closed);
+	end_window(r);
 	cancel(&r->a);
 	cancel(&r->b);
 	until(r, "to cancel", done_or_closed);

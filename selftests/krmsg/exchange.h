@@ -2,8 +2,9 @@
 /*
  * A whole exchange between two contexts of one process, which may fail at any
  * step: connect, small and large messages both ways, one that is refused, a
- * cancelled buffer, close. Whatever happens, each request ends once, each
- * endpoint has one last event, and nothing is left.
+ * WRITE and a READ through a window, a cancelled buffer, close. Whatever
+ * happens, each request ends once, each endpoint has one last event, and nothing
+ * is left.
  */
 #ifndef KRMSG_TEST_EXCHANGE_H
 #define KRMSG_TEST_EXCHANGE_H

@@ -131,6 +131,8 @@ FIXTURE_VARIANT_ADD(sequence, send_small) { .s = &seq_send_small };
 FIXTURE_VARIANT_ADD(sequence, send_large) { .s = &seq_send_large };
 FIXTURE_VARIANT_ADD(sequence, receive) { .s = &seq_receive };
 FIXTURE_VARIANT_ADD(sequence, cancel) { .s = &seq_cancel };
+FIXTURE_VARIANT_ADD(sequence, window) { .s = &seq_window };
+FIXTURE_VARIANT_ADD(sequence, revoke) { .s = &seq_revoke };
 FIXTURE_VARIANT_ADD(sequence, half_close) { .s = &seq_half_close };
 FIXTURE_VARIANT_ADD(sequence, close) { .s = &seq_close };
 FIXTURE_VARIANT_ADD(sequence, close_others) { .s = &seq_close_others };
@@ -225,6 +227,7 @@ FIXTURE_VARIANT_ADD(process, register_mapped) { .s = &seq_register_mapped };
 FIXTURE_VARIANT_ADD(process, listen) { .s = &seq_listen };
 FIXTURE_VARIANT_ADD(process, connect) { .s = &seq_connect };
 FIXTURE_VARIANT_ADD(process, accept) { .s = &seq_accept };
+FIXTURE_VARIANT_ADD(process, window) { .s = &seq_window };
 FIXTURE_VARIANT_ADD(process, close) { .s = &seq_close };
 
 FIXTURE_SETUP(process)

@@ -8,9 +8,16 @@
 
 #include "exchange.h"
 #include "faults.h"
+#include "traffic.h"
 
 /* Hits of a point in one exchange; more means that something goes in circles */
 #define MAX_HITS	400
+
+static bool nothing_held(void)
+{
+	return !module_total("contexts") && !module_total("endpoints") &&
+	       !module_total("pinned_pages");
+}
 
 FIXTURE(point) {
 	struct krmsg_ep_config cfg;
@@ -169,6 +176,49 @@ TEST(failed_accept_is_told)
 	ctx_close(&p.b);
 }
 
+/* A window wants new keys on a new link. Without them its endpoint ends. */
+TEST(no_keys_for_a_new_link)
+{
+	static const char * const points[] = { "alloc_mr", "map_mr" };
+	struct mem m;
+	struct pair p;
+	struct got *g;
+	size_t i;
+	u32 id;
+
+	need_fault_points();
+	inject_allow();
+	for (i = 0; i < ARRAY_SIZE(points); i++) {
+		HINT("a link breaks, and %s fails for the keys of a window",
+		     points[i]);
+		pair_init(&p, NULL);
+		mem_get(&m, MEM_PLAIN, PAGE);
+		mem_register(&p.b, &m);
+		test_ioctl_window(p.b.fd, KRMSG_WIN_READ, p.eb, m.region, 0,
+				  PAGE, 0, &id);
+		got_free(need_type(&p.a, KRMSG_REC_WINDOW, p.ea));
+		point_arm(points[i], 0);
+		TEST_OK(p.b.fd, inject(p.b.fd, p.eb, KRMSG_LANE_ANY, NULL));
+		do {
+			g = need_event(&p.b, p.eb, KRMSG_EV_CLOSED |
+				       KRMSG_EV_RECOVERING);
+			id = g->ev.events & KRMSG_EV_CLOSED;
+			if (id) {
+				EXPECT_EQ(i ? -EIO : -ENOMEM, g->ev.error);
+				EXPECT_EQ(KRMSG_STAGE_RECOVER, g->ev.stage);
+			}
+			got_free(g);
+		} while (!id);
+		point_disarm(points[i], NULL);
+		/* nothing holds the memory any more */
+		mem_release(&p.b, &m);
+		mem_put(&m);
+		ctx_close(&p.a);
+		ctx_close(&p.b);
+		ASSERT_TRUE(TH_UNTIL(SOON, nothing_held()));
+	}
+}
+
 TEST(every_point_is_tested)
 {
 	unsigned int i;
@@ -187,12 +237,6 @@ static int play(void *arg)
 
 	exchange(arg, &cfg, &out);
 	return 0;
-}
-
-static bool nothing_held(void)
-{
-	return !module_total("contexts") && !module_total("endpoints") &&
-	       !module_total("pinned_pages");
 }
 
 /* The process is killed as soon as the point has failed. */

@@ -583,6 +583,61 @@ const struct seq seq_cancel = {
 	.begin = begin_send_large, .act = act_cancel, .end = end_cancel,
 };
 
+/* ---- windows ---- */
+
+static int act_window(struct env *e)
+{
+	return result(_test_ioctl_window(e->p.b.fd, KRMSG_WIN_READ |
+					 KRMSG_WIN_WRITE, e->p.eb,
+					 e->to.region, 0, LARGE, 1, &e->id));
+}
+
+/* A peer that has not read its records is not told of further windows. */
+static void end_window(struct env *e)
+{
+	u32 forced;
+
+	test_ioctl_revoke(e->p.b.fd, e->p.eb, e->id, 0, &forced);
+	EXPECT_EQ(0, forced);
+	drop_records(&e->p.a);
+}
+
+const struct seq seq_window = {
+	.name = "window", .fd = fd_b,
+	.setup = with_regions, .teardown = without_regions,
+	.act = act_window, .end = end_window,
+};
+
+static void begin_revoke(struct env *e)
+{
+	ASSERT_EQ(0, act_window(e));
+}
+
+static int act_revoke(struct env *e)
+{
+	u32 forced;
+	int err;
+
+	err = result(_test_ioctl_revoke(e->p.b.fd, e->p.eb, e->id, 0,
+					&forced));
+	/* its result could not be written, but it is revoked */
+	if (err == ENOENT && e->failed == EFAULT)
+		err = 0;
+	return err;
+}
+
+static void end_revoke(struct env *e)
+{
+	test_err_ioctl_revoke(ENOENT, e->p.b.fd, e->p.eb, e->id, 0, NULL);
+	drop_records(&e->p.a);
+}
+
+const struct seq seq_revoke = {
+	.name = "revoke", .fd = fd_b,
+	.setup = with_regions, .teardown = without_regions,
+	.begin = begin_revoke, .act = act_revoke, .end = end_revoke,
+};
+
 /* ---- ends ---- */
 
 static int act_half_close(struct env *e)

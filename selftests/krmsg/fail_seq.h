@@ -50,7 +50,7 @@ struct seq {
 extern const struct seq seq_open, seq_setup, seq_setup_thread, seq_map,
 	seq_info, seq_register, seq_register_mapped, seq_release, seq_pool,
 	seq_listen, seq_connect, seq_accept, seq_reject, seq_send_small,
-	seq_send_large, seq_receive, seq_cancel, seq_half_close, seq_close,
+	seq_window, seq_revoke, seq_send_large, seq_receive, seq_cancel, seq_half_close, seq_close,
 	seq_close_others, seq_end, seq_shut;
 
 #endif /* KRMSG_TEST_FAIL_SEQ_H */
