@@ -32,7 +32,7 @@ def count(m, seconds):
     programs that know no time."""
     one = 20 + m.size / 40
     if m.kind == "lat":
-        one = 2 * (15 if m.mode == "spin" else 120) + 2 * m.size / 40
+        one = 2 * (120 if m.mode == "sleep" else 15) + 2 * m.size / 40
     least = 5 if m.kind == "lat" else 16
     n = max(int(seconds * 1e6 / one), least)
     return max(n // m.batch, 4) * m.batch if m.batch > 1 else n
@@ -68,8 +68,14 @@ def plan_krmsg(m, seconds, port_file):
             args += ["-c", str(count(m, seconds))]
     server = ["krmsg", command, "-l", "0", "--once", "--cpu", SERVER_CPU,
               "--port-file", port_file]
+    if m.mode == "adapt":
+        server += ["--adapt"]
+    # a thread is on a processor of the host's choice, and a process that spins
+    # takes it away
+    mode = {"adapt": ["spin", "--adapt"],
+            "sqpoll": ["sleep", "--sqpoll"]}.get(m.mode, [m.mode])
     client = ["krmsg", command, ADDR, "PORT", "--cpu", CLIENT_CPU, "--json",
-              "--mode", m.mode, *size, *args]
+              *size, *args, "--mode", *mode]
     return Plan(server, client, ("file", port_file), True)
 
 
@@ -98,7 +104,7 @@ def plan_perftest(program):
         if m.kind == "lat":
             # it prints each result, and needs some to print percentiles
             args += ["-n", str(max(n, 20)), "-H"]
-            if m.mode == "sleep":
+            if m.mode in ("sleep", "adapt"):
                 args += ["-e"]
         elif m.kind == "rate":
             args += ["-n", str(n), "-l", str(m.batch)]

@@ -11,7 +11,9 @@ import fnmatch
 
 KIB, MIB = 1024, 1024 * 1024
 
-# kind: lat, rate (small messages in batches) or bw (large ones in flight)
+# kind: lat, rate (small messages in batches) or bw (large ones in flight).
+# mode: spin, sleep, adapt (sleep, after a spin while waits are short; its peers
+# sleep) or sqpoll (a submission thread; its peers spin)
 Measurement = namedtuple("Measurement", "kind size batch mode mtu")
 
 # figure: p50, p99, mean (us of half a round trip), rate (messages a second),
@@ -27,8 +29,8 @@ def lat(size, mode="spin"):
     return Measurement("lat", size, 1, mode, 1500)
 
 
-def rate(size, batch):
-    return Measurement("rate", size, batch, "spin", 1500)
+def rate(size, batch, mode="spin"):
+    return Measurement("rate", size, batch, mode, 1500)
 
 
 def bw(size, mtu=1500):
@@ -41,7 +43,9 @@ BOUNDS = [
     (lat(64), "p99", "ib_send_lat", "<=1.1", ("6.1",), "quick"),
     (lat(64), "p50", "ib_send_lat", "<=1.05", ("6.12",), "quick"),
     (lat(64, "sleep"), "p50", "ib_send_lat", "<=0.67", BOTH, "quick"),
+    (lat(64, "adapt"), "p50", "ib_send_lat", "<=0.67", BOTH, "quick"),
     (rate(64, 1), "rate", "ib_send_bw", ">=1.0", BOTH, "quick"),
+    (rate(64, 1, "sqpoll"), "rate", "ib_send_bw", ">=6", BOTH, "quick"),
     (rate(64, 16), "rate", "ib_send_bw", ">=6", BOTH, "quick"),
     (rate(64, 64), "rate", "ib_send_bw", ">=8", BOTH, "quick"),
     (rate(1 * KIB, 16), "rate", "ib_send_bw", ">=0.97", BOTH),
@@ -125,6 +129,7 @@ def measurement_text(m):
         text += "-" + m.mode
     if m.kind == "rate":
         text += "-b%d" % m.batch
+        text += "-sqpoll" if m.mode == "sqpoll" else ""
     if m.mtu != 1500 or m.kind == "bw":
         text += "-mtu%d" % m.mtu
     return text
