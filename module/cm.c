@@ -176,8 +176,10 @@ int krmsg_cm_dial(struct krmsg_lane *lane, struct net *net,
 	lane->id = id;
 	lane->grave = grave;
 	krmsg_unlock(lane->ep->ctx);
-	return rdma_resolve_addr(id, src ? (struct sockaddr *)&from : NULL,
-				 (struct sockaddr *)&to, RESOLVE_MS);
+	err = rdma_resolve_addr(id, src ? (struct sockaddr *)&from : NULL,
+				(struct sockaddr *)&to, RESOLVE_MS);
+	/* so the manager says of loopback where only iWARP devices are */
+	return err == -EINVAL ? -ENODEV : err;
 }
 
 static void conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
@@ -324,17 +326,13 @@ static int again_resolved(struct krmsg_lane *lane)
 	return krmsg_lane_create(lane);
 }
 
-/* Make what the lane needs and go on to connect. */
-static int route_resolved(struct krmsg_lane *lane, struct rdma_cm_id *id)
+/* Make what the lane needs; ctx->mutex and ep->mutex are held. */
+static int make_lane(struct krmsg_lane *lane, struct rdma_cm_id *id)
 {
 	struct krmsg_ep *ep = lane->ep;
 	struct krmsg_ctx *ctx = ep->ctx;
-	int err = 0;
+	int err;
 
-	mutex_lock(&ctx->mutex);
-	mutex_lock(&ep->mutex);
-	if (ep->torn || lane->id != id || !is_wanted(lane))
-		goto out;
 	if (lane->lane == KRMSG_LANE_DATA) {
 		err = krmsg_lane_setup_data(ep);
 	} else if (ep->epoch) {
@@ -348,11 +346,33 @@ static int route_resolved(struct krmsg_lane *lane, struct rdma_cm_id *id)
 		krmsg_unlock(ctx);
 		err = krmsg_ep_attach(ep);
 	}
-	if (!err)
-		err = connect_lane(lane);
-out:
-	mutex_unlock(&ep->mutex);
+	return err;
+}
+
+/*
+ * Make what the lane needs and go on to connect. On iWARP that may wait for TCP:
+ * let others of the context work meanwhile.
+ */
+static int route_resolved(struct krmsg_lane *lane, struct rdma_cm_id *id,
+			  u32 *stage)
+{
+	struct krmsg_ep *ep = lane->ep;
+	struct krmsg_ctx *ctx = ep->ctx;
+	bool wanted;
+	int err = 0;
+
+	mutex_lock(&ctx->mutex);
+	mutex_lock(&ep->mutex);
+	wanted = !ep->torn && lane->id == id && is_wanted(lane);
+	if (wanted)
+		err = make_lane(lane, id);
 	mutex_unlock(&ctx->mutex);
+	if (wanted && !err) {
+		if (ep->dev->iwarp)
+			*stage = KRMSG_STAGE_CONNECT;
+		err = connect_lane(lane);
+	}
+	mutex_unlock(&ep->mutex);
 	return err;
 }
 
@@ -374,6 +394,7 @@ static void established(struct krmsg_lane *lane, struct rdma_cm_event *ev)
 		if (ep->active && krmsg_state_live(ep->state) &&
 		    !krmsg_tx_lane_hello(ep)) {
 			lane->ready = true;
+			krmsg_nudge_start(ep);
 			krmsg_ep_dirty(ep);
 		}
 		return;
@@ -382,6 +403,7 @@ static void established(struct krmsg_lane *lane, struct rdma_cm_event *ev)
 		if (ep->active && ep->rec.link == KRMSG_LINK_DIALING) {
 			lane->ready = true;
 			krmsg_tx_hello(ep);
+			krmsg_nudge_start(ep);
 		}
 		return;
 	}
@@ -391,6 +413,7 @@ static void established(struct krmsg_lane *lane, struct rdma_cm_event *ev)
 	memcpy(ep->peer_private, user, rep.user_len);
 	lane->ready = true;
 	krmsg_tx_hello(ep);
+	krmsg_nudge_start(ep);
 }
 
 static s32 reject_errno(u32 reason)
@@ -436,6 +459,19 @@ static bool session_over(struct krmsg_ep *ep, const struct krmsg_cm_rep *rep,
 	return true;
 }
 
+/*
+ * What the peer says with a reject. Of an iWARP device's status nobody can tell
+ * whose reject it was; what is no word of a krmsg is not parsed as one.
+ */
+static const void *reject_data(struct rdma_cm_id *id, struct rdma_cm_event *ev,
+			       u8 *len)
+{
+	if (!rdma_protocol_iwarp(id->device, id->port_num))
+		return rdma_consumer_reject_data(id, ev, len);
+	*len = ev->param.conn.private_data_len;
+	return *len ? ev->param.conn.private_data : NULL;
+}
+
 static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		     struct rdma_cm_event *ev)
 {
@@ -451,7 +487,7 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 	krmsg_devcqs_empty(ep->ctx);
 	if (krmsg_state_ending(ep->state))
 		return;
-	data = rdma_consumer_reject_data(id, ev, &len);
+	data = reject_data(id, ev, &len);
 	parsed = data && !krmsg_cm_rep_parse(data, len, &rep, &user);
 	/*
 	 * Its word counts also when the attempt has failed already: the manager
@@ -473,6 +509,27 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 				     ep->state >= KRMSG_S_HELLO)) {
 		err = -ECONNRESET;
 		stage = KRMSG_STAGE_TRANSFER;
+	}
+	krmsg_ep_fault(ep, err, stage, NULL);
+}
+
+/*
+ * On iWARP a connect that nobody takes fails at once, where other devices have
+ * an event of it.
+ */
+static void failed(struct krmsg_lane *lane, int err, u32 stage)
+{
+	struct krmsg_ep *ep = lane->ep;
+
+	if (err == -ECONNREFUSED && stage == KRMSG_STAGE_CONNECT) {
+		if (ep->state == KRMSG_S_RECOVERING &&
+		    lane->lane == KRMSG_LANE_MESSAGE &&
+		    session_over(ep, NULL, IB_CM_REJ_INVALID_SERVICE_ID))
+			return;
+		if (ep->state >= KRMSG_S_HELLO) {
+			err = -ECONNRESET;
+			stage = KRMSG_STAGE_TRANSFER;
+		}
 	}
 	krmsg_ep_fault(ep, err, stage, NULL);
 }
@@ -546,7 +603,7 @@ static int on_lane(struct krmsg_lane *lane, struct rdma_cm_id *id,
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		stage = KRMSG_STAGE_QP;
-		err = route_resolved(lane, id);
+		err = route_resolved(lane, id, &stage);
 		break;
 	default:
 		krmsg_lock(ep->ctx);
@@ -562,7 +619,7 @@ static int on_lane(struct krmsg_lane *lane, struct rdma_cm_id *id,
 			stage = KRMSG_STAGE_RESOLVE_ADDR;
 		krmsg_lock(ep->ctx);
 		if (lane->id == id)
-			krmsg_ep_fault(ep, err, stage, NULL);
+			failed(lane, err, stage);
 		krmsg_unlock(ep->ctx);
 	}
 	return 0;

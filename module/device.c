@@ -20,8 +20,8 @@ static const char *why_not(const struct ib_device *ib)
 {
 	u32 port = rdma_start_port(ib);
 
-	if (!rdma_cap_ib_cm(ib, port))
-		return "no InfiniBand or RoCE port; iWARP is not supported yet";
+	if (!rdma_cap_ib_cm(ib, port) && !rdma_cap_iw_cm(ib, port))
+		return "no InfiniBand, RoCE or iWARP port";
 	if (!(ib->attrs.device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS))
 		return "no fast registration (memory management extensions)";
 	return NULL;
@@ -38,7 +38,13 @@ static int dev_add(struct ib_device *ib)
 	kref_init(&dev->ref);
 	dev->ib = ib;
 	INIT_LIST_HEAD(&dev->users);
-	dev->max_read_sge = clamp_t(u32, sge, 1, KRMSG_READ_SGE);
+	dev->iwarp = rdma_protocol_iwarp(ib, rdma_start_port(ib));
+	/* the answer to a READ goes through one key there */
+	dev->max_read_sge = dev->iwarp ? 1 :
+			    clamp_t(u32, sge, 1, KRMSG_READ_SGE);
+	dev->max_write_sge = dev->iwarp ?
+			     clamp_t(u32, a->max_send_sge, 1, KRMSG_READ_SGE) :
+			     dev->max_read_sge;
 	dev->max_rd_atom = max(a->max_qp_rd_atom, 1);
 	dev->atomic = a->atomic_cap != IB_ATOMIC_NONE;
 	dev->max_init_rd_atom = max(a->max_qp_init_rd_atom, 1);

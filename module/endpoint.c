@@ -127,6 +127,7 @@ struct krmsg_ep *krmsg_ep_alloc(struct krmsg_ctx *ctx, bool active)
 	ep->ack_told = ep->rx.base;
 	krmsg_windows_init(ep);
 	krmsg_recover_init(ep);
+	krmsg_nudge_init(ep);
 	krmsg_beat_init(ep);
 	INIT_WORK(&ep->end_work, krmsg_ep_end_work);
 	INIT_WORK(&ep->lane_work, krmsg_lane_work);

@@ -117,7 +117,7 @@ static int create_qp(struct krmsg_lane *lane, u32 inline_bytes)
 			/* one more of each for the drain marker */
 			.max_send_wr = lane->sq_size + 1,
 			.max_recv_wr = lane->nr_slots + 1,
-			.max_send_sge = data ? ep->dev->max_read_sge : 1,
+			.max_send_sge = data ? ep->dev->max_write_sge : 1,
 			.max_recv_sge = 1,
 			.max_inline_data = inline_bytes,
 		},
@@ -135,6 +135,11 @@ static int create_qp(struct krmsg_lane *lane, u32 inline_bytes)
 		return err;
 	lane->qp = lane->id->qp;
 	lane->max_inline = attr.cap.max_inline_data;
+	/*
+	 * soft-iWARP does not copy what is long and not signalled, and a later
+	 * completion does not say that it has left.
+	 */
+	lane->loud_from = ep->dev->iwarp ? PAGE_SIZE : U32_MAX;
 	return 0;
 }
 

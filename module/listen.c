@@ -441,8 +441,8 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 	if (!err)
 		err = krmsg_cm_accept(&ep->msg, &ep->peer_params,
 				      arg->private_data, arg->private_len);
-	/* the manager's word for a peer that is gone */
-	if (err == -EINVAL)
+	/* the manager's, and soft-iWARP's, word for a peer that is gone */
+	if (err == -EINVAL || err == -ECONNRESET)
 		err = -ENOENT;
 	if (err)
 		krmsg_ep_disown(ep);
@@ -490,7 +490,7 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 	ep = take_request(ctx, arg->request);
 	if (!ep)
 		return -ENOENT;
-	port = krmsg_session_port(ep->net);
+	port = krmsg_session_port(ep->net, ep->msg.id);
 	if (port > 0)
 		ep->lane_port = port;
 	/* from the moment it is open, a break may take the id away */

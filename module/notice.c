@@ -17,6 +17,10 @@ struct notice {
 	struct rdma_cm_id *id;
 	struct krmsg_cm_req req;
 	struct delayed_work work;
+	/* iWARP: a queue pair that never carries anything; the id's handler */
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	bool over;
 };
 
 static atomic_t nr_notices = ATOMIC_INIT(0);
@@ -28,11 +32,54 @@ static void notice_put(void)
 		wake_up_all(&no_notices);
 }
 
+/* An iWARP device connects nothing without a queue pair. */
+static int make_qp(struct notice *n, struct rdma_cm_id *id)
+{
+	const struct ib_cq_init_attr cq_attr = { .cqe = 4 };
+	struct ib_qp_init_attr attr = {
+		.cap = {
+			.max_send_wr = 1,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+
+	n->pd = ib_alloc_pd(id->device, 0);
+	if (IS_ERR(n->pd))
+		return PTR_ERR(n->pd);
+	n->cq = ib_create_cq(id->device, NULL, NULL, n, &cq_attr);
+	if (IS_ERR(n->cq))
+		return PTR_ERR(n->cq);
+	attr.send_cq = n->cq;
+	attr.recv_cq = n->cq;
+	return rdma_create_qp(id, n->pd, &attr);
+}
+
+static void free_qp(struct notice *n)
+{
+	/* a handler may still be at work */
+	rdma_lock_handler(n->id);
+	if (n->id->qp)
+		rdma_destroy_qp(n->id);
+	if (!IS_ERR_OR_NULL(n->cq))
+		ib_destroy_cq(n->cq);
+	if (!IS_ERR_OR_NULL(n->pd))
+		ib_dealloc_pd(n->pd);
+	n->cq = NULL;
+	n->pd = NULL;
+	n->over = true;
+	rdma_unlock_handler(n->id);
+}
+
 static void end_work(struct work_struct *work)
 {
 	struct notice *n = container_of(to_delayed_work(work), struct notice,
 					work);
 
+	free_qp(n);
 	/* no event comes any more when it returns */
 	rdma_destroy_id(n->id);
 	/* nor is the work queued again */
@@ -116,8 +163,13 @@ static int connect(struct notice *n, struct rdma_cm_id *id)
 		/* there is no queue pair: it is to be refused */
 		.qp_num = 1,
 	};
+	int err = 0;
 
-	return rdma_connect_locked(id, &p);
+	if (n->over)
+		return -ESHUTDOWN;
+	if (rdma_protocol_iwarp(id->device, id->port_num))
+		err = make_qp(n, id);
+	return err ?: rdma_connect_locked(id, &p);
 }
 
 /**

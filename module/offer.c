@@ -51,7 +51,7 @@ int krmsg_offer_init(struct krmsg_ep *ep)
 	struct krmsg_mr *mrs;
 	u32 i;
 
-	ep->mr_pages = min_t(u32, ep->dev->max_mr_pages, KRMSG_MR_PAGES);
+	ep->mr_pages = krmsg_key_pages(ep);
 	ep->sg = kvmalloc_array(ep->mr_pages, sizeof(*ep->sg),
 				GFP_KERNEL_ACCOUNT);
 	mrs = kcalloc(KRMSG_MRS, sizeof(*mrs), GFP_KERNEL_ACCOUNT);

@@ -179,7 +179,7 @@ static bool may_be_silent(struct krmsg_ep *ep, struct krmsg_req *req)
 	return !(next->flags & KRMSG_SQE_FENCE) &&
 	       !is_atomic(next->opcode) &&
 	       rwin_of(ep, next)->state == KRMSG_RWIN_OPEN &&
-	       krmsg_lane_sq_free(&ep->data) > 2;
+	       krmsg_lane_sq_free(&ep->data) > (ep->dev->iwarp ? 8 : 2);
 }
 
 static u32 fill_sges(struct krmsg_ep *ep, struct krmsg_req *req,
@@ -188,7 +188,7 @@ static u32 fill_sges(struct krmsg_ep *ep, struct krmsg_req *req,
 	u32 bytes = 0, run;
 	int n;
 
-	for (n = 0; n < ep->dev->max_read_sge && bytes < max; n++) {
+	for (n = 0; n < ep->dev->max_write_sge && bytes < max; n++) {
 		run = krmsg_req_dma(req, &req->cur, ep->slot, max - bytes,
 				    &sge[n].addr);
 		sge[n].length = run;
@@ -211,8 +211,10 @@ static int post(struct krmsg_ep *ep, struct krmsg_req *req,
 	rd->req = req;
 	rd->ends = !req->os.left;
 	rd->wr_end = lane->wr_posted + 1;
-	if ((rd->ends && !may_be_silent(ep, req)) ||
-	    krmsg_data_must_signal(lane)) {
+	/* on iWARP it would only say that the bytes have left */
+	if (!ep->dev->iwarp &&
+	    ((rd->ends && !may_be_silent(ep, req)) ||
+	     krmsg_data_must_signal(lane))) {
 		wr->send_flags = IB_SEND_SIGNALED;
 		lane->wr_signaled = lane->wr_posted + 1;
 	}
@@ -249,6 +251,63 @@ static int post_bytes(struct krmsg_ep *ep, struct krmsg_req *req)
 		req->os.left -= bytes;
 	}
 	return post(ep, req, &wr.wr);
+}
+
+/* Post a READ of a byte: its completion is that of all before it. */
+static int post_marker(struct krmsg_ep *ep, struct krmsg_req *req, bool ends)
+{
+	struct krmsg_read *rd = &ep->reads[ep->read_next % KRMSG_READS];
+	const struct krmsg_rkey *k;
+
+	/* of a window that is closed, its owner keeps the keys until we end */
+	k = req->os.key == KRMSG_NO_KEY ? find_key(ep, req) :
+	    &ep->win.rkeys[req->os.key];
+	rd->seg = NULL;
+	rd->req = req;
+	rd->ends = ends;
+	return min(krmsg_sink_read(ep, rd, NULL, NULL, 1, k->addr, k->rkey), 0);
+}
+
+/* A READ for as much of a request as one key on each side takes. */
+static int post_sink_read(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	struct krmsg_read *rd = &ep->reads[ep->read_next % KRMSG_READS];
+	const struct krmsg_rkey *k = find_key(ep, req);
+	u32 in = req->os.at - k->start;
+	int bytes;
+
+	bytes = krmsg_sink_read(ep, rd, req, &req->cur,
+				min(req->os.left, k->length - in),
+				k->addr + in, k->rkey);
+	if (bytes < 0)
+		return bytes;
+	req->os.at += bytes;
+	req->os.left -= bytes;
+	rd->seg = NULL;
+	rd->req = req;
+	rd->ends = !req->os.left;
+	return 0;
+}
+
+/*
+ * iWARP: READs alone complete in their order, and say that what was written
+ * before them is there.
+ */
+static int post_iwarp(struct krmsg_ep *ep, struct krmsg_req *req)
+{
+	bool ends;
+	int err;
+
+	if (!req->os.left)
+		return post_marker(ep, req, true);
+	if (req->opcode == KRMSG_OP_READ)
+		return post_sink_read(ep, req);
+	err = post_bytes(ep, req);
+	if (err)
+		return err;
+	ends = !req->os.left && !may_be_silent(ep, req);
+	return ends || krmsg_data_must_signal(&ep->data) ?
+	       post_marker(ep, req, ends) : 0;
 }
 
 static int post_atomic(struct krmsg_ep *ep, struct krmsg_req *req)
@@ -290,8 +349,9 @@ static bool is_odd(struct krmsg_ep *ep, struct krmsg_req *req)
 
 static int post_one(struct krmsg_ep *ep, struct krmsg_req *req)
 {
-	return is_atomic(req->opcode) ? post_atomic(ep, req) :
-	       post_bytes(ep, req);
+	if (is_atomic(req->opcode))
+		return post_atomic(ep, req);
+	return ep->dev->iwarp ? post_iwarp(ep, req) : post_bytes(ep, req);
 }
 
 static bool may_begin(struct krmsg_ep *ep, const struct krmsg_req *req)
@@ -330,7 +390,7 @@ void krmsg_onesided_pump(struct krmsg_ep *ep)
 			continue;
 		}
 		do {
-			if (krmsg_lane_sq_free(&ep->data) <= 1)
+			if (!krmsg_data_room(ep))
 				return;
 			begin(ep, req);
 			if (post_one(ep, req)) {
@@ -382,9 +442,13 @@ void krmsg_onesided_failed(struct krmsg_req *req, const struct ib_wc *wc)
 	case IB_WC_REM_OP_ERR:
 		req->result = -EACCES;
 		break;
+	case IB_WC_LOC_QP_OP_ERR:
+		/* soft-iWARP's word for a connection that breaks meanwhile */
+		if (req->ep->dev->iwarp)
+			break;
+		fallthrough;
 	case IB_WC_LOC_LEN_ERR:
 	case IB_WC_LOC_PROT_ERR:
-	case IB_WC_LOC_QP_OP_ERR:
 		req->result = -EIO;
 		break;
 	default:

@@ -13,7 +13,7 @@ static void read_done(struct ib_cq *cq, struct ib_wc *wc);
  * krmsg_pull_init() - make an endpoint able to read
  * @ep: the endpoint
  *
- * Return: 0 or -ENOMEM. Sleeps.
+ * Return: 0 or a negative errno; krmsg_pull_exit() frees what was made. Sleeps.
  */
 int krmsg_pull_init(struct krmsg_ep *ep)
 {
@@ -29,7 +29,7 @@ int krmsg_pull_init(struct krmsg_ep *ep)
 		ep->reads[i].cqe.done = read_done;
 		ep->reads[i].lane = &ep->data;
 	}
-	return 0;
+	return krmsg_sinks_init(ep);
 }
 
 /**
@@ -38,6 +38,7 @@ int krmsg_pull_init(struct krmsg_ep *ep)
  */
 void krmsg_pull_exit(struct krmsg_ep *ep)
 {
+	krmsg_sinks_exit(ep);
 	kvfree(ep->reads);
 	ep->reads = NULL;
 }
@@ -388,6 +389,25 @@ static int post_read(struct krmsg_ep *ep, struct krmsg_pseg *seg)
 	       ib_post_send(lane->qp, &wr.wr, NULL);
 }
 
+/* The same where each READ has a key of its own. */
+static int post_sink_read(struct krmsg_ep *ep, struct krmsg_pseg *seg)
+{
+	struct krmsg_read *rd = &ep->reads[ep->read_next % KRMSG_READS];
+	struct krmsg_cursor cur = {};
+	int bytes;
+
+	krmsg_req_cursor(seg->msg->req, seg->start + seg->posted, &cur);
+	bytes = krmsg_sink_read(ep, rd, seg->msg->req, &cur,
+				seg->length - seg->posted,
+				seg->addr + seg->posted, seg->rkey);
+	if (bytes < 0)
+		return bytes;
+	seg->posted += bytes;
+	rd->seg = seg->posted == seg->length ? seg : NULL;
+	rd->req = NULL;
+	return 0;
+}
+
 /**
  * krmsg_pull_pump() - post the READs that have room in the queue
  * @ep: the endpoint, locked and live
@@ -402,9 +422,10 @@ void krmsg_pull_pump(struct krmsg_ep *ep)
 		if (seg->msg->state != KRMSG_RX_PULLING)
 			continue;
 		while (seg->posted < seg->length) {
-			if (krmsg_lane_sq_free(&ep->data) <= 1)
+			if (!krmsg_data_room(ep))
 				return;
-			if (post_read(ep, seg)) {
+			if (ep->dev->iwarp ? post_sink_read(ep, seg) :
+					     post_read(ep, seg)) {
 				krmsg_ep_fault(ep, -EIO, KRMSG_STAGE_TRANSFER,
 					       NULL);
 				return;
@@ -428,6 +449,7 @@ static void read_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (krmsg_wc_failed(rd->lane, wc) || krmsg_state_ending(ep->state))
 		return;
 	rd->lane->wr_retired = rd->wr_end;
+	ep->iwarp.done = rd->sink_end;
 	krmsg_ep_dirty(ep);
 	if (rd->req && rd->ends)
 		krmsg_onesided_done(ep, rd->req);

@@ -55,7 +55,8 @@ static bool is_final(s32 error, u32 stage, const struct ib_wc *wc)
 }
 
 /* Has the link itself failed? */
-static bool is_link(s32 error, u32 stage, const struct ib_wc *wc)
+static bool is_link(const struct krmsg_ep *ep, s32 error, u32 stage,
+		    const struct ib_wc *wc)
 {
 	if (stage == KRMSG_STAGE_TRANSFER && !wc)
 		return error == -ECONNRESET || error == -ETIMEDOUT;
@@ -67,6 +68,10 @@ static bool is_link(s32 error, u32 stage, const struct ib_wc *wc)
 	case IB_WC_RESP_TIMEOUT_ERR:
 	case IB_WC_REM_ABORT_ERR:
 		return true;
+	case IB_WC_LOC_QP_OP_ERR:
+	case IB_WC_GENERAL_ERR:
+		/* soft-iWARP's words for a connection that breaks meanwhile */
+		return ep->dev->iwarp;
 	default:
 		return false;
 	}
@@ -182,7 +187,7 @@ bool krmsg_recover_fault(struct krmsg_ep *ep, s32 error, u32 stage,
 	}
 	if (!krmsg_state_live(ep->state))
 		return false;
-	if (!is_link(error, stage, wc) && too_often(ep))
+	if (!is_link(ep, error, stage, wc) && too_often(ep))
 		return false;
 	break_link(ep, error, stage, wc);
 	return true;
@@ -293,6 +298,7 @@ static bool drop_lanes(struct krmsg_ep *ep)
 
 	/* dead keys first: what is over from here on goes back to its owner */
 	krmsg_offer_dereg(ep);
+	krmsg_sinks_dereg(ep);
 	err = krmsg_windows_renew(ep);
 	krmsg_lock(ep->ctx);
 	if (err)

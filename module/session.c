@@ -4,7 +4,8 @@
  * further lanes and new links find them. These come to listeners of the
  * module's own, one for each network namespace that has passive endpoints,
  * outside any process's backlog. The port is told in HELLO, and a token proves
- * the claim.
+ * the claim. On iWARP they are one for each local address: soft-iWARP binds one
+ * for any address to a network device.
  */
 #include <linux/random.h>
 
@@ -14,6 +15,7 @@ struct session_net {
 	u32 kind;		/* KRMSG_CM_RESUME: the CM's context */
 	struct list_head node;
 	struct net *net;	/* pinned by id */
+	struct sockaddr_storage addr;	/* with port 0; any: family 0 */
 	struct rdma_cm_id *id;
 	u32 users;
 	unsigned long until;	/* no users: when it goes, in jiffies */
@@ -34,6 +36,7 @@ struct session {
 	struct list_head node;	/* ended: tombs */
 };
 
+#define LISTEN_TRIES	16
 #define TOMBS_MAX	4096	/* then the oldest is forgotten first */
 
 static DEFINE_XARRAY_ALLOC1(sessions);	/* its lock guards all of these */
@@ -171,7 +174,7 @@ static struct krmsg_ep *session_get(u64 handle, u64 token, struct session *end)
 
 static int net_listen(struct session_net *n, int family)
 {
-	struct sockaddr_storage sa = { .ss_family = family };
+	struct sockaddr_storage sa = n->addr;
 	struct rdma_cm_id *id;
 	int err;
 
@@ -182,8 +185,10 @@ static int net_listen(struct session_net *n, int family)
 			    IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
+	sa.ss_family = family;
 	/* IPv6 takes IPv4 as well, whatever net.ipv6.bindv6only says */
-	err = rdma_set_afonly(id, 0);
+	if (!n->addr.ss_family)
+		err = rdma_set_afonly(id, 0);
 	if (!err)
 		err = rdma_bind_addr(id, (struct sockaddr *)&sa);
 	if (!err)
@@ -198,19 +203,28 @@ static int net_listen(struct session_net *n, int family)
 	return 0;
 }
 
-static struct session_net *net_create(struct net *net)
+static struct session_net *net_create(struct net *net,
+				      const struct sockaddr_storage *addr)
 {
 	struct session_net *n = kzalloc(sizeof(*n), GFP_KERNEL);
-	int err;
+	int err = -EADDRINUSE;
+	u32 i;
 
 	if (!n)
 		return ERR_PTR(-ENOMEM);
 	n->kind = KRMSG_CM_RESUME;
 	n->net = net;
-	/* one that takes both families, where there is IPv6 */
-	err = net_listen(n, AF_INET6);
-	if (err)
-		err = net_listen(n, AF_INET);
+	n->addr = *addr;
+	if (addr->ss_family) {
+		/* the port may be one that TCP uses */
+		for (i = 0; i < LISTEN_TRIES && err == -EADDRINUSE; i++)
+			err = net_listen(n, addr->ss_family);
+	} else {
+		/* one that takes both families, where there is IPv6 */
+		err = net_listen(n, AF_INET6);
+		if (err)
+			err = net_listen(n, AF_INET);
+	}
 	if (err) {
 		kfree(n);
 		return ERR_PTR(err);
@@ -225,31 +239,60 @@ static void net_destroy(struct session_net *n)
 	kfree(n);
 }
 
-static struct session_net *net_find(struct net *net)
+static struct session_net *net_find(struct net *net,
+				    const struct sockaddr_storage *addr)
 {
 	struct session_net *n;
 
 	list_for_each_entry(n, &nets, node)
-		if (n->net == net)
+		if (n->net == net && !memcmp(&n->addr, addr, sizeof(*addr)))
 			return n;
 	return NULL;
+}
+
+static struct session_net *net_at(struct net *net, u16 port)
+{
+	struct session_net *n;
+
+	list_for_each_entry(n, &nets, node)
+		if (n->net == net && n->port == port)
+			return n;
+	return NULL;
+}
+
+/* The local address of a connection, as far as its listener is to have it. */
+static void local_addr(const struct rdma_cm_id *id, struct sockaddr_storage *to)
+{
+	const struct sockaddr_storage *from = &id->route.addr.src_addr;
+	struct krmsg_addr addr;
+
+	memset(to, 0, sizeof(*to));
+	if (!rdma_protocol_iwarp(id->device, id->port_num))
+		return;
+	krmsg_addr_from_sa(&addr, (const struct sockaddr *)from);
+	addr.port = 0;
+	if (krmsg_addr_to_sa(&addr, to))
+		memset(to, 0, sizeof(*to));
 }
 
 /**
  * krmsg_session_port() - where peers connect further lanes
  * @net: network namespace; krmsg_session_net_put() gives it back
+ * @id: a connection that further ones will belong to
  *
  * Return: the port, or a negative errno. Sleeps.
  */
-int krmsg_session_port(struct net *net)
+int krmsg_session_port(struct net *net, struct rdma_cm_id *id)
 {
+	struct sockaddr_storage addr;
 	struct session_net *n;
 	int port;
 
+	local_addr(id, &addr);
 	mutex_lock(&nets_mutex);
-	n = net_find(net);
+	n = net_find(net, &addr);
 	if (!n)
-		n = net_create(net);
+		n = net_create(net, &addr);
 	if (!IS_ERR(n))
 		n->users++;
 	port = IS_ERR(n) ? PTR_ERR(n) : n->port;
@@ -260,18 +303,19 @@ int krmsg_session_port(struct net *net)
 /**
  * krmsg_session_net_put() - an endpoint of a namespace has ended
  * @net: the namespace
+ * @port: what krmsg_session_port() has returned
  *
  * The last one takes the listener with it, and so its hold of the namespace. The
  * first namespace is there for ever: its listener stays for as long as ended
  * sessions are known, for a peer whose link broke before it heard of the end.
  */
-void krmsg_session_net_put(struct net *net)
+void krmsg_session_net_put(struct net *net, u16 port)
 {
 	const unsigned long keep = remember_time();
 	struct session_net *n;
 
 	mutex_lock(&nets_mutex);
-	n = net_find(net);
+	n = net_at(net, port);
 	if (n && --n->users)
 		n = NULL;
 	if (n && keep && net_eq(net, &init_net)) {
@@ -393,8 +437,8 @@ static int take_request(struct krmsg_ep *ep, struct rdma_cm_id *id,
 /* What a data lane that cannot be made means for its endpoint. */
 static void lane_failed(struct krmsg_ep *ep, int err)
 {
-	/* the manager's word for a peer that is gone is EINVAL */
-	bool gone = err == -EINVAL;
+	/* the manager's word for a peer that is gone, and soft-iWARP's */
+	bool gone = err == -EINVAL || err == -ECONNRESET;
 
 	krmsg_lock(ep->ctx);
 	krmsg_ep_fault(ep, gone ? -ECONNRESET : err,

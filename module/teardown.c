@@ -91,6 +91,7 @@ static void stop_lanes(struct krmsg_ep *ep)
 	ep->torn = true;
 	mutex_unlock(&ep->mutex);
 	krmsg_recover_exit(ep);
+	krmsg_nudge_exit(ep);
 	krmsg_lanes_stop(ep);
 }
 
@@ -148,7 +149,7 @@ static void bury_id(struct krmsg_lane *lane)
 static void drop_ids(struct krmsg_ep *ep)
 {
 	if (ep->lane_port)
-		krmsg_session_net_put(ep->net);
+		krmsg_session_net_put(ep->net, ep->lane_port);
 	bury_id(&ep->data);
 	bury_id(&ep->msg);
 	if (ep->net)

@@ -90,7 +90,7 @@ tx_post(struct krmsg_lane *lane, struct tx_frame *f, u32 len)
 	}
 	if (f->nr_mrs)
 		first = chain_mrs(f, &wr);
-	if (must_signal(lane, f, wrs)) {
+	if (must_signal(lane, f, wrs) || unlikely(len >= lane->loud_from)) {
 		wr.send_flags = IB_SEND_SIGNALED;
 		lane->wr_signaled = lane->wr_posted + wrs;
 	}

@@ -129,6 +129,25 @@ static inline void krmsg_watch_credit(struct krmsg_ep *ep)
 		krmsg_watch_short(ep);
 }
 
+/* Pages that one key may hold. */
+static inline u32 krmsg_key_pages(const struct krmsg_ep *ep)
+{
+	return min_t(u32, ep->dev->max_mr_pages, KRMSG_MR_PAGES);
+}
+
+/*
+ * Is there room for one more READ or WRITE on the data lane? On iWARP it may
+ * take three work requests: a WRITE, and a READ behind it with its key.
+ */
+static inline bool krmsg_data_room(const struct krmsg_ep *ep)
+{
+	u32 left = krmsg_lane_sq_free(&ep->data);
+
+	if (likely(!ep->dev->iwarp))
+		return left > 1;
+	return left > 3 && ep->iwarp.used - ep->iwarp.done < KRMSG_SINKS;
+}
+
 /* tx.c */
 void krmsg_tx_flush(struct krmsg_ep *ep);
 void krmsg_tx_frames(struct krmsg_ep *ep);

@@ -85,12 +85,14 @@ struct krmsg_dev {
 	wait_queue_head_t idle;
 	bool gone;			/* devices_mutex */
 	u32 max_read_sge;
+	u32 max_write_sge;
 	u32 max_rd_atom;
 	u32 max_init_rd_atom;
 	u32 max_qp_wr;
 	u32 max_cqe;
 	u32 max_mr_pages;
 	bool atomic;			/* can do FETCH_ADD and CMP_SWAP */
+	bool iwarp;
 	bool no_inline;			/* it has refused inline sends; no lock */
 	const char *why;		/* it cannot be used; NULL: it can */
 };
@@ -262,6 +264,7 @@ struct krmsg_read {
 	struct ib_cqe cqe;
 	struct krmsg_lane *lane;
 	u32 wr_end;
+	u32 sink_end;			/* count of sinks with it */
 	bool ends;			/* it ends the request */
 	struct krmsg_pseg *seg;		/* it ends this segment */
 	struct krmsg_req *req;		/* WRITE, READ: it is of this one */
@@ -287,6 +290,7 @@ struct krmsg_drain {
  * @repost: slots to post again; ctx->lock
  * @sq_size: work requests the send queue takes, without drain marker
  * @max_inline: bytes of a frame that a work request can hold itself
+ * @loud_from: longer frames are always signalled
  * @wr_posted: work requests posted; ctx->lock
  * @wr_retired: of these, known to be complete; ctx->lock
  * @wr_signaled: wr_posted at the last signalled one; ctx->lock
@@ -318,6 +322,7 @@ struct krmsg_lane {
 	u32 nr_repost;
 	u32 sq_size;
 	u32 max_inline;
+	u32 loud_from;
 	u32 wr_posted;
 	u32 wr_retired;
 	u32 wr_signaled;
@@ -416,6 +421,7 @@ struct krmsg_why {
 
 #include "recover.h"
 #include "window.h"
+#include "iwarp.h"
 
 /*
  * An endpoint: a session with a peer. What the fields are for, and which lock
@@ -543,6 +549,7 @@ struct krmsg_ep {
 	u32 segs_in;				/* offered, not answered */
 	struct krmsg_read *reads;
 	u32 read_next;
+	struct krmsg_iwarp iwarp;
 	u32 ack_told;				/* rx.base as of the last frame */
 	bool ack_now;
 	bool fin_rcvd;
@@ -675,8 +682,8 @@ void krmsg_listener_forget(struct krmsg_ep *ep);
 void krmsg_sessions_exit(void);
 int krmsg_session_add(struct krmsg_ep *ep);
 void krmsg_session_del(struct krmsg_ep *ep);
-int krmsg_session_port(struct net *net);
-void krmsg_session_net_put(struct net *net);
+int krmsg_session_port(struct net *net, struct rdma_cm_id *id);
+void krmsg_session_net_put(struct net *net, u16 port);
 int krmsg_session_request(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 
 /* lane.c */

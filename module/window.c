@@ -19,18 +19,13 @@ static void key_done(struct ib_cq *cq, struct ib_wc *wc)
 	krmsg_wc_failed(mr->lane, wc);
 }
 
-static u32 key_pages(const struct krmsg_ep *ep)
-{
-	return min_t(u32, ep->dev->max_mr_pages, KRMSG_MR_PAGES);
-}
-
 /* Each key but the last ends where a page does. */
 static u32 count_keys(const struct krmsg_ep *ep, u64 offset, u64 length)
 {
 	u64 pages = (offset_in_page(offset) + length + PAGE_SIZE - 1) >>
 		    PAGE_SHIFT;
 
-	return DIV_ROUND_UP(pages, key_pages(ep));
+	return DIV_ROUND_UP(pages, krmsg_key_pages(ep));
 }
 
 static int make_key(struct krmsg_ep *ep, struct krmsg_win *w,
@@ -41,8 +36,10 @@ static int make_key(struct krmsg_ep *ep, struct krmsg_win *w,
 		     (w->rights & KRMSG_WIN_WRITE ? IB_ACCESS_LOCAL_WRITE |
 						    IB_ACCESS_REMOTE_WRITE : 0) |
 		     (w->rights & KRMSG_WIN_ATOMIC ? IB_ACCESS_LOCAL_WRITE |
-						     IB_ACCESS_REMOTE_ATOMIC : 0);
-	u32 max = key_pages(ep);
+						     IB_ACCESS_REMOTE_ATOMIC : 0) |
+		     /* the READ behind a WRITE that says when it is there */
+		     (ep->dev->iwarp ? IB_ACCESS_REMOTE_READ : 0);
+	u32 max = krmsg_key_pages(ep);
 	struct ib_mr *mr;
 	u32 n;
 
@@ -79,7 +76,7 @@ static int make_keys(struct krmsg_ep *ep, struct krmsg_win *w)
 	int err = 0;
 	u32 i;
 
-	sg = kvmalloc_array(key_pages(ep), sizeof(*sg), GFP_KERNEL_ACCOUNT);
+	sg = kvmalloc_array(krmsg_key_pages(ep), sizeof(*sg), GFP_KERNEL_ACCOUNT);
 	if (!sg)
 		return -ENOMEM;
 	w->bytes.cur = cur;
@@ -467,7 +464,7 @@ static int take_room(struct krmsg_ep *ep, const struct krmsg_window *arg,
 		return krmsg_fail(ctx, -ENOSPC, KRMSG_STAGE_ARGUMENT, *keys,
 				  KRMSG_WIN_KEYS - ep->win.own_keys,
 				  "WINDOW: it needs %u keys, one for each %u pages; %u of %u are left",
-				  *keys, key_pages(ep),
+				  *keys, krmsg_key_pages(ep),
 				  KRMSG_WIN_KEYS - ep->win.own_keys,
 				  KRMSG_WIN_KEYS);
 	(*region)->uses++;

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -416,6 +417,23 @@ long long rnr_count(void)
 	if (dir)
 		closedir(dir);
 	return any ? sum : -1;
+}
+
+bool is_iwarp(void)
+{
+	glob_t g;
+	char type[16] = "";
+	FILE *f;
+
+	if (glob("/sys/class/infiniband/*/node_type", 0, NULL, &g))
+		return false;
+	f = fopen(g.gl_pathv[0], "r");
+	if (f && !fgets(type, sizeof(type), f))
+		type[0] = 0;
+	if (f)
+		fclose(f);
+	globfree(&g);
+	return strstr(type, "RNIC");
 }
 
 /* ---- other processes ---- */

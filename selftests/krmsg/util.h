@@ -331,6 +331,8 @@ u32 rnd_below(struct rnd *r, u32 n);
 /* Totals of the module and of the RDMA device; -1 when not there. */
 long long module_total(const char *name);
 long long rnr_count(void);
+/* Is there an iWARP device? Machines have one device. */
+bool is_iwarp(void);
 bool write_file(const char *dir, const char *name, const char *value);
 
 /* One byte through a pipe or socket, to wait for another process. */
