@@ -547,8 +547,8 @@ int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
 	/* its id goes, which refuses the peer without a word if need be */
 	krmsg_ep_end_accept(ep, -ECONNABORTED, 0);
 	krmsg_ep_put(ep);
-	/* the manager's word for a peer that is gone */
-	if (err == -EINVAL)
+	/* the manager's, and soft-iWARP's, word for a peer that is gone */
+	if (err == -EINVAL || err == -ECONNRESET)
 		return krmsg_fail(ctx, -ENOENT, KRMSG_STAGE_CONNECT, 0, 0,
 				  "the peer has given up");
 	if (err)
