@@ -192,7 +192,7 @@ static void conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
 	p->rnr_retry_count = 7;
 	p->responder_resources = 1;
 	p->initiator_depth = 1;
-	if (lane->lane == KRMSG_LANE_DATA) {
+	if (lane->lane == KRMSG_LANE_DATA || lane->ep->raw) {
 		p->responder_resources = min_t(u32, dev->max_rd_atom, U8_MAX);
 		p->initiator_depth = min_t(u32, dev->max_init_rd_atom, U8_MAX);
 	}
@@ -227,9 +227,15 @@ int krmsg_cm_accept(struct krmsg_lane *lane, const struct rdma_conn_param *req,
 	p.responder_resources = min(p.responder_resources,
 				    req->responder_resources);
 	p.initiator_depth = min(p.initiator_depth, req->initiator_depth);
-	memcpy(data.user, user, user_len);
-	p.private_data = &data;
-	p.private_data_len = sizeof(data.rep) + user_len;
+	if (lane->ep->raw) {
+		lane->ep->raw->rd_atom = p.initiator_depth;
+		p.private_data = user;
+		p.private_data_len = user_len;
+	} else {
+		memcpy(data.user, user, user_len);
+		p.private_data = &data;
+		p.private_data_len = sizeof(data.rep) + user_len;
+	}
 	lane->connected = true;
 	return krmsg_fault(KRMSG_FAULT_ACCEPT) ?: rdma_accept(lane->id, &p);
 }
@@ -294,6 +300,10 @@ static int connect_lane(struct krmsg_lane *lane)
 	}
 	p.private_data = &data;
 	p.private_data_len = sizeof(data.req) + data.req.user_len;
+	if (ep->raw) {
+		p.private_data = ep->private_data;
+		p.private_data_len = ep->private_len;
+	}
 	lane->connected = true;
 	return krmsg_fault(KRMSG_FAULT_CONNECT) ?:
 	       rdma_connect_locked(lane->id, &p);
@@ -382,6 +392,10 @@ static void established(struct krmsg_lane *lane, struct rdma_cm_event *ev)
 	struct krmsg_cm_rep rep;
 	const u8 *user;
 
+	if (ep->raw) {
+		krmsg_raw_established(ep, &ev->param.conn);
+		return;
+	}
 	if (ep->active && krmsg_cm_rep_parse(ev->param.conn.private_data,
 					     ev->param.conn.private_data_len,
 					     &rep, &user)) {
@@ -488,7 +502,12 @@ static void rejected(struct krmsg_lane *lane, struct rdma_cm_id *id,
 	if (krmsg_state_ending(ep->state))
 		return;
 	data = reject_data(id, ev, &len);
-	parsed = data && !krmsg_cm_rep_parse(data, len, &rep, &user);
+	parsed = data && !ep->raw &&
+		 !krmsg_cm_rep_parse(data, len, &rep, &user);
+	if (data && ep->raw) {
+		ep->why.private_len = krmsg_raw_private_len(len);
+		memcpy(ep->why.private_data, data, ep->why.private_len);
+	}
 	/*
 	 * Its word counts also when the attempt has failed already: the manager
 	 * flushes the queue pair before it tells of the reject.
@@ -538,7 +557,10 @@ static void disconnected(struct krmsg_ep *ep)
 {
 	/* what the peer has said last may still be in the queue */
 	krmsg_devcqs_empty(ep->ctx);
-	krmsg_ep_fault(ep, -ECONNRESET, KRMSG_STAGE_TRANSFER, NULL);
+	if (ep->raw && krmsg_state_live(ep->state))
+		krmsg_raw_parted(ep);
+	else
+		krmsg_ep_fault(ep, -ECONNRESET, KRMSG_STAGE_TRANSFER, NULL);
 }
 
 static s32 event_errno(const struct rdma_cm_event *ev, s32 def)

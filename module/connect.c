@@ -32,6 +32,8 @@ static int dial(struct krmsg_ep *ep, const struct krmsg_connect *arg,
 	err = krmsg_ep_adopt(ep, ep->ctx, cfg);
 	if (err)
 		return err;
+	if (cfg->flags & KRMSG_EPF_HOLD)
+		return 0;
 	err = krmsg_cm_dial(&ep->msg, ep->net, &arg->dst,
 			    arg->src.family ? &arg->src : NULL);
 	if (err)
@@ -57,6 +59,18 @@ static const char *dial_error(int err)
 	default:
 		return "the address could not be looked up";
 	}
+}
+
+/* Nobody else knows it. */
+static int make_raw(struct krmsg_ep *ep, const struct krmsg_connect *arg)
+{
+	int err = krmsg_raw_alloc(ep);
+
+	if (err)
+		return err;
+	ep->raw->src = arg->src;
+	ep->raw->held = arg->config.flags & KRMSG_EPF_HOLD;
+	return 0;
 }
 
 /**
@@ -99,7 +113,9 @@ int krmsg_connect(struct krmsg_ctx *ctx, struct krmsg_connect *arg,
 	krmsg_ep_get(ep);
 	mutex_lock(&ctx->mutex);
 	mutex_lock(&ep->mutex);
-	err = dial(ep, arg, &cfg);
+	err = cfg.flags & KRMSG_EPF_RAW ? make_raw(ep, arg) : 0;
+	if (!err)
+		err = dial(ep, arg, &cfg);
 	arg->out_endpoint = ep->obj.id;
 	/* before the end could come, which takes the mutex and the limit */
 	if (!err)
@@ -128,12 +144,17 @@ static int close_endpoint(struct krmsg_ctx *ctx, struct krmsg_ep *ep, u32 flags)
 {
 	switch (flags) {
 	case 0:
-		krmsg_ep_begin_close(ep, true);
+		if (ep->raw)
+			krmsg_raw_close(ep);
+		else
+			krmsg_ep_begin_close(ep, true);
 		return 0;
 	case KRMSG_CLOSE_ABORT:
 		krmsg_ep_abort(ep, -ECONNABORTED);
 		return 0;
 	case KRMSG_CLOSE_SEND:
+		if (ep->raw)
+			return -EOPNOTSUPP;
 		if (!krmsg_state_can_queue(ep->state))
 			return -ENOTCONN;
 		ep->fin_wanted = true;
@@ -211,6 +232,10 @@ int krmsg_close(struct krmsg_ctx *ctx, struct krmsg_close *arg)
 	case -EINVAL:
 		return krmsg_fail(ctx, err, KRMSG_STAGE_ARGUMENT, arg->flags, 0,
 				  "KRMSG_CLOSE_SEND and KRMSG_CLOSE_ABORT exclude each other");
+	case -EOPNOTSUPP:
+		return krmsg_fail(ctx, err, KRMSG_STAGE_ARGUMENT, arg->flags, 0,
+				  "endpoint %#x is a raw one, which has no end of one direction",
+				  arg->id);
 	case -ENOTCONN:
 		return krmsg_fail(ctx, err, KRMSG_STAGE_ARGUMENT, arg->id, 0,
 				  "endpoint %#x is closing already", arg->id);

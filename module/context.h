@@ -306,6 +306,7 @@ void krmsg_totals(struct krmsg_counters *out);
 u32 krmsg_ctx_count(void);
 /* module parameters, in main.c */
 extern bool krmsg_inject_allowed;
+extern bool krmsg_raw_permitted;
 extern unsigned int krmsg_first_sequence;
 extern unsigned int krmsg_remember_ms;
 extern unsigned int krmsg_slot_size;
@@ -358,6 +359,7 @@ void krmsg_ep_made(struct krmsg_ep *ep, bool told);
 int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg);
 int krmsg_close(struct krmsg_ctx *ctx, struct krmsg_close *arg);
 int krmsg_endpoint_info(struct krmsg_ctx *ctx, struct krmsg_endpoint_info *arg);
+int krmsg_start(struct krmsg_ctx *ctx, const struct krmsg_start *arg);
 int krmsg_window_open(struct krmsg_ctx *ctx, struct krmsg_window *arg);
 void krmsg_window_undo(struct krmsg_ctx *ctx, const struct krmsg_window *arg);
 int krmsg_window_revoke(struct krmsg_ctx *ctx, struct krmsg_revoke *arg);

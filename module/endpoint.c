@@ -13,6 +13,7 @@ static void ep_free_work(struct work_struct *work)
 
 	mutex_destroy(&ep->mutex);
 	kvfree(ep->log.mem);
+	kfree(ep->raw);
 	if (ep->net)
 		put_net(ep->net);
 	kvfree(ep);
@@ -686,7 +687,7 @@ int krmsg_ep_attach(struct krmsg_ep *ep)
 		ep->pd = NULL;
 		return err;
 	}
-	return krmsg_lane_create(&ep->msg);
+	return ep->raw ? krmsg_raw_create(ep) : krmsg_lane_create(&ep->msg);
 }
 
 /**

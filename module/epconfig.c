@@ -90,13 +90,16 @@ static int check_beat(struct krmsg_ctx *caller,
  * @ctx: the context it is for, ready
  * @cfg: the configuration; defaults are filled in
  *
- * Return: 0, -EINVAL or -EOPNOTSUPP with a reason.
+ * Return: 0, -EINVAL, -EOPNOTSUPP or -EPERM with a reason.
  */
 int krmsg_ep_check_config(struct krmsg_ctx *caller, struct krmsg_ctx *ctx,
 			  struct krmsg_ep_config *cfg)
 {
-	int err = check_flags(caller, cfg);
+	int err;
 
+	if (cfg->flags & (KRMSG_EPF_RAW | KRMSG_EPF_HOLD))
+		return krmsg_raw_check_config(caller, cfg);
+	err = check_flags(caller, cfg);
 	if (err)
 		return err;
 	fill_defaults(ctx, cfg);

@@ -39,6 +39,7 @@ union krmsg_arg {
 	struct krmsg_reject reject;
 	struct krmsg_close close;
 	struct krmsg_endpoint_info endpoint;
+	struct krmsg_start start;
 };
 
 struct krmsg_call {
@@ -159,7 +160,8 @@ static int krmsg_do_release(struct krmsg_call *call)
 
 static int krmsg_do_window(struct krmsg_call *call)
 {
-	call->arg.window.out_reserved = 0;
+	call->arg.window.out_rkey = 0;
+	call->arg.window.out_addr = 0;
 	return krmsg_window_open(call->ctx, &call->arg.window);
 }
 
@@ -210,7 +212,8 @@ static int krmsg_check_config(struct krmsg_ctx *ctx,
 			      const struct krmsg_ep_config *config)
 {
 	const u32 known = KRMSG_EPF_ANNOUNCE | KRMSG_EPF_EAGER_LIMIT |
-			  KRMSG_EPF_NO_RECOVERY;
+			  KRMSG_EPF_NO_RECOVERY | KRMSG_EPF_RAW |
+			  KRMSG_EPF_HOLD;
 
 	if (config->flags & ~known)
 		return krmsg_fail(ctx, -EOPNOTSUPP, KRMSG_STAGE_ARGUMENT,
@@ -336,6 +339,11 @@ static int krmsg_do_endpoint(struct krmsg_call *call)
 	return krmsg_endpoint_info(call->ctx, &call->arg.endpoint);
 }
 
+static int krmsg_do_start(struct krmsg_call *call)
+{
+	return krmsg_start(call->ctx, &call->arg.start);
+}
+
 #define KRMSG_IOCTL_MIN(_nr, _struct, _min, _do, ...)			\
 	[_IOC_NR(KRMSG_IOC_##_nr)] = {					\
 		.name = #_nr,						\
@@ -397,8 +405,8 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 	KRMSG_IOCTL(RELEASE, krmsg_release, krmsg_do_release,
 		    KRMSG_ZERO(krmsg_release, reserved),
 		    .flags = KRMSG_RELEASE_NOWAIT),
-	KRMSG_IOCTL(WINDOW, krmsg_window, krmsg_do_window,
-		    KRMSG_OUT(krmsg_window, out_window, out_reserved),
+	KRMSG_GROWN(WINDOW, krmsg_window, out_rkey, krmsg_do_window,
+		    KRMSG_OUT(krmsg_window, out_window, out_addr),
 		    .flags = KRMSG_WIN_READ | KRMSG_WIN_WRITE |
 			     KRMSG_WIN_ATOMIC,
 		    .need = KRMSG_RINGS | KRMSG_PROBE,
@@ -411,6 +419,7 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 		    .need = KRMSG_RINGS, .undo = krmsg_undo_pool),
 	KRMSG_IOCTL(LISTEN, krmsg_listen, krmsg_do_listen,
 		    KRMSG_OUT(krmsg_listen, out_listener, out_addr),
+		    .flags = KRMSG_LISTEN_RAW,
 		    .need = KRMSG_RINGS | KRMSG_PROBE,
 		    .undo = krmsg_undo_listen),
 	KRMSG_IOCTL(CONNECT, krmsg_connect, krmsg_do_connect,
@@ -430,6 +439,9 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 	KRMSG_GROWN(ENDPOINT, krmsg_endpoint_info, out_device,
 		    krmsg_do_endpoint,
 		    KRMSG_OUT(krmsg_endpoint_info, out_state, out_reserved)),
+	KRMSG_IOCTL(START, krmsg_start, krmsg_do_start,
+		    KRMSG_ZERO(krmsg_start, reserved),
+		    .need = KRMSG_RINGS),
 };
 
 /**

@@ -91,7 +91,12 @@ static int alloc_frames(struct krmsg_lane *lane)
 	return 0;
 }
 
-static void qp_event(struct ib_event *ev, void *arg)
+/**
+ * krmsg_lane_qp_event() - an asynchronous event of a lane's queue pair
+ * @ev: the event
+ * @arg: the lane
+ */
+void krmsg_lane_qp_event(struct ib_event *ev, void *arg)
 {
 	struct krmsg_lane *lane = arg;
 	struct krmsg_ep *ep = lane->ep;
@@ -109,7 +114,7 @@ static int create_qp(struct krmsg_lane *lane, u32 inline_bytes)
 	bool data = lane->lane == KRMSG_LANE_DATA;
 	struct krmsg_ep *ep = lane->ep;
 	struct ib_qp_init_attr attr = {
-		.event_handler = qp_event,
+		.event_handler = krmsg_lane_qp_event,
 		.qp_context = lane,
 		.send_cq = lane->devcq->cq,
 		.recv_cq = lane->devcq->cq,

@@ -75,6 +75,11 @@ static int check_listen(struct krmsg_ctx *ctx, struct krmsg_listen *arg,
 		return krmsg_fail(ctx, err, KRMSG_STAGE_ARGUMENT,
 				  arg->addr.scope_id, 0,
 				  "addr is malformed: an IPv6 link-local address needs a scope_id, IPv4 none and zeros behind it");
+	if (arg->flags & KRMSG_LISTEN_RAW) {
+		err = krmsg_raw_allowed(ctx);
+		if (err)
+			return err;
+	}
 	arg->backlog = arg->backlog ?: KRMSG_DEF_BACKLOG;
 	if (arg->backlog > KRMSG_MAX_BACKLOG)
 		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT,
@@ -220,6 +225,7 @@ int krmsg_listen(struct krmsg_ctx *ctx, struct krmsg_listen *arg)
 	l->ctx = ctx;
 	l->user_data = arg->user_data;
 	l->backlog = arg->backlog;
+	l->raw = arg->flags & KRMSG_LISTEN_RAW;
 	INIT_LIST_HEAD(&l->reqs);
 	err = reserve(ctx, l);
 	if (err)
@@ -291,6 +297,42 @@ static void forget_unseen(struct krmsg_ep *ep)
 	krmsg_ep_put(ep);
 }
 
+static void refuse(struct krmsg_listener *l, struct rdma_cm_id *id, u32 reason)
+{
+	if (l->raw)
+		krmsg_raw_reject(id, NULL, 0);
+	else
+		krmsg_cm_reject(id, reason, 0, NULL, 0);
+}
+
+/* What a connect request says to the process. */
+static int parse_request(struct krmsg_listener *l,
+			 const struct rdma_conn_param *p,
+			 struct krmsg_cm_req *req, const u8 **user)
+{
+	if (l->raw) {
+		*user = p->private_data;
+		req->user_len = krmsg_raw_private_len(p->private_data_len);
+		return 0;
+	}
+	if (krmsg_cm_req_parse(p->private_data, p->private_data_len, req,
+			       user) ||
+	    req->lane != KRMSG_LANE_MESSAGE || req->epoch || req->token)
+		return -EPROTO;
+	return 0;
+}
+
+static struct krmsg_ep *make_request(struct krmsg_listener *l)
+{
+	struct krmsg_ep *ep = krmsg_ep_alloc(l->ctx, false);
+
+	if (ep && l->raw && krmsg_raw_alloc(ep)) {
+		forget_unseen(ep);
+		return NULL;
+	}
+	return ep;
+}
+
 /**
  * krmsg_listener_request() - a connect request has come
  * @l: the listener; its id's handler is held
@@ -309,24 +351,24 @@ int krmsg_listener_request(struct krmsg_listener *l, struct rdma_cm_id *id,
 	const u8 *user;
 	bool ok = false;
 
-	if (krmsg_cm_req_parse(ev->param.conn.private_data,
-			       ev->param.conn.private_data_len, &req, &user) ||
-	    req.lane != KRMSG_LANE_MESSAGE || req.epoch || req.token) {
-		krmsg_cm_reject(id, KRMSG_REJ_VERSION, 0, NULL, 0);
+	if (parse_request(l, &ev->param.conn, &req, &user)) {
+		refuse(l, id, KRMSG_REJ_VERSION);
 		return -EPROTO;
 	}
 	grave = krmsg_cm_grave_alloc();
-	ep = grave ? krmsg_ep_alloc(ctx, false) : NULL;
+	ep = grave ? make_request(l) : NULL;
 	if (!ep) {
 		kfree(grave);
-		krmsg_cm_reject(id, KRMSG_REJ_DEVICE, 0, NULL, 0);
+		refuse(l, id, KRMSG_REJ_DEVICE);
 		return -ENOMEM;
 	}
 	ep->net = get_net(id->route.addr.dev_addr.net);
 	ep->private_len = req.user_len;
-	memcpy(ep->private_data, user, req.user_len);
 	ep->peer_private_len = req.user_len;
-	memcpy(ep->peer_private, user, req.user_len);
+	if (req.user_len) {
+		memcpy(ep->private_data, user, req.user_len);
+		memcpy(ep->peer_private, user, req.user_len);
+	}
 	ep->peer_params = ev->param.conn;
 	ep->peer_params.private_data = NULL;
 	krmsg_addr_from_sa(&ep->dst,
@@ -350,8 +392,7 @@ int krmsg_listener_request(struct krmsg_listener *l, struct rdma_cm_id *id,
 		return 0;
 	kfree(grave);
 	forget_unseen(ep);
-	krmsg_cm_reject(id, l->dead ? KRMSG_REJ_CLOSED : KRMSG_REJ_BACKLOG, 0,
-			NULL, 0);
+	refuse(l, id, l->dead ? KRMSG_REJ_CLOSED : KRMSG_REJ_BACKLOG);
 	return -EAGAIN;
 }
 
@@ -434,8 +475,17 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 		return err;
 	krmsg_lock(target);
 	krmsg_ep_trigger(ep, KRMSG_T_ACCEPT);
+	if (cfg->flags & KRMSG_EPF_HOLD)
+		ep->raw->held = true;
 	krmsg_unlock(target);
-	err = krmsg_session_add(ep);
+	if (cfg->flags & KRMSG_EPF_HOLD) {
+		ep->raw->private_len = arg->private_len;
+		memcpy(ep->raw->private_data, arg->private_data,
+		       KRMSG_PRIVATE_MAX);
+		return 0;
+	}
+	if (!ep->raw)
+		err = krmsg_session_add(ep);
 	if (!err)
 		err = krmsg_ep_attach(ep);
 	if (!err)
@@ -453,6 +503,24 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 static u32 reject_reason(int err)
 {
 	return err == -ESHUTDOWN ? KRMSG_REJ_CLOSED : KRMSG_REJ_DEVICE;
+}
+
+/* A request of a raw listener becomes a raw endpoint, and no other does. */
+static int check_kind(struct krmsg_ctx *ctx, u32 id, bool raw)
+{
+	struct krmsg_obj *obj;
+	bool same = true;
+
+	krmsg_lock(ctx);
+	obj = krmsg_obj_find(ctx, id, KRMSG_OBJ_REQUEST);
+	if (obj)
+		same = raw == !!container_of(obj, struct krmsg_ep, obj)->raw;
+	krmsg_unlock(ctx);
+	if (same)
+		return 0;
+	return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT, raw, !raw,
+			  "config.flags has%s KRMSG_EPF_RAW, and the listener of request %#x is%s a raw one",
+			  raw ? "" : " no", id, raw ? " not" : "");
 }
 
 #define NO_ROOM \
@@ -485,12 +553,14 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 		return err;
 	/* before the request is taken, which it would not survive */
 	err = krmsg_ep_check_room(ctx, target, &cfg);
+	if (!err)
+		err = check_kind(ctx, arg->request, cfg.flags & KRMSG_EPF_RAW);
 	if (err)
 		return err;
 	ep = take_request(ctx, arg->request);
 	if (!ep)
 		return -ENOENT;
-	port = krmsg_session_port(ep->net, ep->msg.id);
+	port = ep->raw ? 0 : krmsg_session_port(ep->net, ep->msg.id);
 	if (port > 0)
 		ep->lane_port = port;
 	/* from the moment it is open, a break may take the id away */
@@ -501,6 +571,8 @@ int krmsg_accept(struct krmsg_ctx *ctx, struct krmsg_ctx *target,
 	err = port < 0 ? port : accept_locked(ep, target, arg, &cfg);
 	if (!err)
 		arg->out_endpoint = ep->obj.id;
+	else if (err != -ENOENT && ep->raw)
+		krmsg_raw_reject(id, NULL, 0);
 	else if (err != -ENOENT)
 		krmsg_cm_reject(id, reject_reason(err), 0, NULL, 0);
 	mutex_unlock(&ep->mutex);
@@ -539,11 +611,18 @@ int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
 				  arg->private_len, KRMSG_PRIVATE_MAX,
 				  "private_len %u is above %u",
 				  arg->private_len, KRMSG_PRIVATE_MAX);
+	if (arg->code && check_kind(ctx, arg->request, false))
+		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT, arg->code,
+				  0, "REJECT: a raw request can be given private data, but no code");
 	ep = take_request(ctx, arg->request);
 	if (!ep)
 		return -ENOENT;
-	err = krmsg_cm_reject(ep->msg.id, KRMSG_REJ_USER, arg->code,
-			      arg->private_data, arg->private_len);
+	if (ep->raw)
+		err = krmsg_raw_reject(ep->msg.id, arg->private_data,
+				       arg->private_len);
+	else
+		err = krmsg_cm_reject(ep->msg.id, KRMSG_REJ_USER, arg->code,
+				      arg->private_data, arg->private_len);
 	/* its id goes, which refuses the peer without a word if need be */
 	krmsg_ep_end_accept(ep, -ECONNABORTED, 0);
 	krmsg_ep_put(ep);

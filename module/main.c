@@ -18,6 +18,10 @@ bool krmsg_inject_allowed;
 module_param_named(inject, krmsg_inject_allowed, bool, 0644);
 MODULE_PARM_DESC(inject, "let root break queue pairs by KRMSG_IOC_INJECT (0 or 1, default 0)");
 
+bool krmsg_raw_permitted;
+module_param_named(raw, krmsg_raw_permitted, bool, 0644);
+MODULE_PARM_DESC(raw, "allow raw endpoints, which show the keys of their own windows (0 or 1, default 0)");
+
 unsigned int krmsg_first_sequence;
 module_param_named(first_sequence, krmsg_first_sequence, uint, 0644);
 MODULE_PARM_DESC(first_sequence, "sequence of the first message that new endpoints receive (0 to 4294967295, default 0)");

@@ -23,6 +23,8 @@ void krmsg_query(struct krmsg_query *q)
 			  KRMSG_FEAT_CANCEL | KRMSG_FEAT_RECOVERY |
 			  KRMSG_FEAT_ONE_SIDED | KRMSG_FEAT_NOTIFY |
 			  KRMSG_FEAT_ATOMIC | KRMSG_FEAT_SQPOLL;
+	if (READ_ONCE(krmsg_raw_permitted))
+		q->out_features |= KRMSG_FEAT_RAW;
 	q->out_min_sq_entries = KRMSG_MIN_SQ;
 	q->out_max_sq_entries = KRMSG_MAX_SQ;
 	q->out_min_cq_bytes = max_t(u32, KRMSG_MIN_CQ_BYTES, PAGE_SIZE);

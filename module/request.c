@@ -9,6 +9,7 @@
 #include "verbs.h"
 
 #define SUBMIT_SHARE	128	/* entries taken while the lock is held once */
+#define RAW_ONLY	(KRMSG_SQE_IMM | KRMSG_SQE_INVALIDATE)
 
 /**
  * krmsg_reqs_alloc() - make a context's requests
@@ -320,6 +321,15 @@ static int find_bufq(struct krmsg_ctx *ctx, u32 id, struct krmsg_bufq **q)
 	return 0;
 }
 
+static noinline int start_raw_send(struct krmsg_ctx *ctx, struct krmsg_ep *ep,
+				   const struct krmsg_op *op,
+				   struct krmsg_req *req)
+{
+	int err = claim_pieces(ctx, op, req, false);
+
+	return err ?: krmsg_raw_start(ep, op, req);
+}
+
 /*
  * Each start function returns 0 when the request is under way (or has ended),
  * a negative errno to end it with, or -EAGAIN to leave it in the SQ.
@@ -332,6 +342,10 @@ static int start_send(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 
 	if (!ep)
 		return -ENOENT;
+	if (unlikely(ep->raw))
+		return start_raw_send(ctx, ep, op, req);
+	if (unlikely(op->flags & RAW_ONLY))
+		return -EOPNOTSUPP;
 	if (!krmsg_state_can_queue(ep->state))
 		return ep->state == KRMSG_S_CLOSING ? -EPIPE : -ENOTCONN;
 	if (ep->fin_wanted || ep->closing)
@@ -359,6 +373,7 @@ static noinline int start_recv(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 			       struct krmsg_req *req)
 {
 	struct krmsg_bufq *q;
+	struct krmsg_ep *ep;
 	int err;
 
 	err = find_bufq(ctx, op->target, &q);
@@ -374,6 +389,9 @@ static noinline int start_recv(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 	req->state = KRMSG_R_QUEUED;
 	list_add_tail(&req->node, &q->bufs);
 	q->nr_bufs++;
+	ep = find_ep(ctx, op->target);
+	if (ep && ep->raw)
+		krmsg_raw_post_recvs(ep);
 	return 0;
 }
 
@@ -447,6 +465,14 @@ static noinline int start_cancel(struct krmsg_ctx *ctx,
 		krmsg_onesided_cancel(ep, r);
 		return 0;
 	}
+	r = ep && ep->raw ? find_queued(&ep->raw->queue, op->arg) : NULL;
+	if (r) {
+		list_del(&r->node);
+		ep->nr_sends--;
+		krmsg_req_end(ctx, r, -ECANCELED);
+		krmsg_raw_close_step(ep);
+		return 0;
+	}
 	err = cancel_recv(ctx, op);
 	if (err == -ENOENT && is_flying(ctx, op))
 		return -EALREADY;
@@ -467,13 +493,18 @@ static noinline int start_one_sided(struct krmsg_ctx *ctx,
 	if (!op->nr_pieces || op->piece[0].length)
 		return -EINVAL;
 	if (op->opcode == KRMSG_OP_WRITE && op->tag &&
-	    !(op->flags & KRMSG_SQE_NOTIFY))
+	    !(op->flags & (KRMSG_SQE_NOTIFY | KRMSG_SQE_IMM)))
 		return -EINVAL;
+	if ((op->flags & RAW_ONLY) && !ep->raw)
+		return -EOPNOTSUPP;
 	here.nr_pieces = op->nr_pieces - 1;
 	memcpy(here.piece, op->piece + 1,
 	       here.nr_pieces * sizeof(here.piece[0]));
 	err = claim_pieces(ctx, &here, req, op->opcode != KRMSG_OP_WRITE);
-	return err ?: krmsg_onesided_start(ep, op, req);
+	if (err)
+		return err;
+	return ep->raw ? krmsg_raw_start(ep, op, req) :
+	       krmsg_onesided_start(ep, op, req);
 }
 
 static noinline int start_answer(struct krmsg_ctx *ctx,
@@ -518,6 +549,9 @@ static int start(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		ep = find_ep(ctx, op->target);
 		if (!ep)
 			return -ENOENT;
+		/* its queue has room, or the entry stays in the SQ */
+		if (ep->raw)
+			return -EOPNOTSUPP;
 		ep->writable_wanted = true;
 		krmsg_ep_dirty(ep);
 		err = 0;

@@ -17,7 +17,8 @@ static const struct op_rule rules[KRMSG_NR_OPS] = {
 	[KRMSG_OP_SEND] = {
 		.flags = KRMSG_SQE_QUIET | KRMSG_SQE_EARLY |
 			 KRMSG_SQE_UNORDERED | KRMSG_SQE_ZEROCOPY |
-			 KRMSG_SQE_FENCE,
+			 KRMSG_SQE_FENCE | KRMSG_SQE_IMM |
+			 KRMSG_SQE_INVALIDATE,
 		.max_pieces = KRMSG_MAX_PIECES,
 		.tag = true,
 	},
@@ -31,7 +32,8 @@ static const struct op_rule rules[KRMSG_NR_OPS] = {
 	[KRMSG_OP_WRITABLE] = { .flags = KRMSG_SQE_QUIET },
 	[KRMSG_OP_WRITE] = {
 		.flags = KRMSG_SQE_QUIET | KRMSG_SQE_FENCE |
-			 KRMSG_SQE_REPLAYABLE | KRMSG_SQE_NOTIFY,
+			 KRMSG_SQE_REPLAYABLE | KRMSG_SQE_NOTIFY |
+			 KRMSG_SQE_IMM,
 		.max_pieces = KRMSG_MAX_PIECES,
 		.tag = true,
 	},
@@ -116,6 +118,10 @@ static __always_inline int check_flags(const struct krmsg_op *op,
 		return -EOPNOTSUPP;
 	if ((op->flags & KRMSG_SQE_QUIET) &&
 	    (op->flags & (KRMSG_SQE_EARLY | KRMSG_SQE_UNORDERED)))
+		return -EINVAL;
+	/* each of these says what the tag is */
+	if ((op->flags & KRMSG_SQE_IMM) &&
+	    (op->flags & (KRMSG_SQE_INVALIDATE | KRMSG_SQE_NOTIFY)))
 		return -EINVAL;
 	if ((op->tag && !r->tag) || (op->arg && !r->arg))
 		return -EINVAL;

@@ -45,6 +45,8 @@ static u32 end_requests(struct krmsg_ep *ep)
 		if (req->state == KRMSG_R_FLYING && req->ep == ep)
 			end_flying(ep, req, result);
 	}
+	if (ep->raw)
+		krmsg_raw_end_all(ep, result, rest_result(ep, true));
 	krmsg_ep_end_queued(ep, result);
 	krmsg_onesided_end_all(ep, result);
 	result = rest_result(ep, true);
@@ -100,6 +102,7 @@ static void free_lanes(struct krmsg_ep *ep)
 	krmsg_offer_exit(ep);
 	krmsg_windows_exit(ep);
 	krmsg_pull_exit(ep);
+	krmsg_raw_exit(ep);
 	if (ep->dev) {
 		krmsg_lane_free(&ep->data);
 		krmsg_lane_free(&ep->msg);

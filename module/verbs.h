@@ -149,6 +149,8 @@ struct krmsg_os {
 	u32 at;			/* in the window: what is posted next */
 	u32 left;		/* bytes to be posted; NOTIFY: that were */
 	u32 stamp;		/* their order; a fenced SEND: those before it */
+	u32 rkey;		/* raw: the peer's key, */
+	u64 addr;		/* and address */
 	u64 arg;		/* CMP_SWAP */
 	u16 win;		/* index of the window */
 	u16 key;		/* where at is, or KRMSG_NO_KEY */
@@ -228,6 +230,7 @@ struct krmsg_listener {
 	struct rdma_cm_id *id;
 	u64 user_data;
 	u32 backlog;
+	bool raw;
 	bool dead;			/* ctx->lock */
 	bool removed;			/* its device is gone; ctx->lock */
 	bool tell_removed;		/* as soon as there is room; ctx->lock */
@@ -422,6 +425,7 @@ struct krmsg_why {
 #include "recover.h"
 #include "window.h"
 #include "iwarp.h"
+#include "raw.h"
 
 /*
  * An endpoint: a session with a peer. What the fields are for, and which lock
@@ -437,6 +441,7 @@ struct krmsg_ep {
 	struct mutex mutex;
 	bool torn;				/* mutex: lanes are being ended */
 	bool active;
+	struct krmsg_raw *raw;			/* constant; NULL: a session */
 	struct krmsg_ep_config cfg;
 	struct net *net;			/* referenced */
 	struct krmsg_addr dst;

@@ -38,7 +38,7 @@ static int make_key(struct krmsg_ep *ep, struct krmsg_win *w,
 		     (w->rights & KRMSG_WIN_ATOMIC ? IB_ACCESS_LOCAL_WRITE |
 						     IB_ACCESS_REMOTE_ATOMIC : 0) |
 		     /* the READ behind a WRITE that says when it is there */
-		     (ep->dev->iwarp ? IB_ACCESS_REMOTE_READ : 0);
+		     (ep->dev->iwarp && !ep->raw ? IB_ACCESS_REMOTE_READ : 0);
 	u32 max = krmsg_key_pages(ep);
 	struct ib_mr *mr;
 	u32 n;
@@ -178,6 +178,17 @@ static void kick_work(struct krmsg_ep *ep)
 	krmsg_ep_get(ep);
 	if (!queue_work(krmsg_ep_wq, &ep->win.work))
 		krmsg_ep_put(ep);
+}
+
+/**
+ * krmsg_window_over() - nobody uses a window any more
+ * @ep: the endpoint, locked
+ * @w: the window; it is freed soon
+ */
+void krmsg_window_over(struct krmsg_ep *ep, struct krmsg_win *w)
+{
+	w->over = true;
+	kick_work(ep);
 }
 
 /**
@@ -358,8 +369,7 @@ int krmsg_window_gone(struct krmsg_ep *ep, u32 id)
 
 	if (!w || w->id != id || !w->revoke_out || w->over)
 		return -EPROTO;
-	w->over = true;
-	kick_work(ep);
+	krmsg_window_over(ep, w);
 	return 0;
 }
 
@@ -450,6 +460,9 @@ static int take_room(struct krmsg_ep *ep, const struct krmsg_window *arg,
 				  arg->flags, arg->flags & ~KRMSG_WIN_ATOMIC,
 				  "WINDOW: %s has no atomic operations",
 				  dev_name(&ep->dev->ib->dev));
+	if (ep->raw && arg->tag)
+		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT, arg->tag,
+				  0, "WINDOW: a raw endpoint takes the tag nowhere");
 	err = take_region(ctx, arg, region);
 	if (err)
 		return err;
@@ -460,6 +473,10 @@ static int take_room(struct krmsg_ep *ep, const struct krmsg_window *arg,
 				  KRMSG_WINS, KRMSG_WINS,
 				  "WINDOW: %u windows are open: revoke one",
 				  KRMSG_WINS);
+	if (ep->raw && *keys > 1)
+		return krmsg_fail(ctx, -ENOSPC, KRMSG_STAGE_ARGUMENT, *keys, 1,
+				  "WINDOW: a raw endpoint has one key for each, of %u pages",
+				  krmsg_key_pages(ep));
 	if (*keys > KRMSG_WIN_KEYS - ep->win.own_keys)
 		return krmsg_fail(ctx, -ENOSPC, KRMSG_STAGE_ARGUMENT, *keys,
 				  KRMSG_WIN_KEYS - ep->win.own_keys,
@@ -511,6 +528,27 @@ static struct krmsg_win *make_win(struct krmsg_ep *ep,
 	return ERR_PTR(err);
 }
 
+/* It is there: tell the peer, or have the key registered and tell the caller. */
+static int show_win(struct krmsg_ep *ep, struct krmsg_win *w, int index,
+		    struct krmsg_window *arg)
+{
+	int err = 0;
+
+	krmsg_lock(ep->ctx);
+	if (ep->raw) {
+		arg->out_rkey = w->keys[0].mr->rkey;
+		arg->out_addr = w->keys[0].mr->iova;
+		err = krmsg_raw_key_open(ep, w);
+	} else {
+		ep->win_due = true;
+		krmsg_ep_dirty(ep);
+	}
+	if (!err)
+		ep->win.own[index] = w;
+	krmsg_unlock(ep->ctx);
+	return err;
+}
+
 /* ctx->mutex and ep->mutex are held. */
 static int open_locked(struct krmsg_ep *ep, struct krmsg_window *arg)
 {
@@ -535,12 +573,15 @@ static int open_locked(struct krmsg_ep *ep, struct krmsg_window *arg)
 	ep->win.gen = ep->win.gen % 0xffffff + 1;
 	w->id = KRMSG_WIN_ID(index, ep->win.gen);
 	arg->out_window = w->id;
-	krmsg_lock(ctx);
-	ep->win.own[index] = w;
-	ep->win_due = true;
-	krmsg_ep_dirty(ep);
-	krmsg_unlock(ctx);
-	return 0;
+	err = show_win(ep, w, index, arg);
+	if (!err)
+		return 0;
+	kill_keys(w);
+	kvfree(w);
+	give_room(ep, r, keys);
+	return krmsg_fail(ctx, err, KRMSG_STAGE_TRANSFER, arg->endpoint, 0,
+			  "WINDOW: the key could not be registered on endpoint %#x",
+			  arg->endpoint);
 }
 
 /**
@@ -588,7 +629,10 @@ static bool begin_revoke(struct krmsg_ep *ep, u32 id)
 
 	krmsg_lock(ep->ctx);
 	w = find_win(ep, id);
-	if (w && !w->revoking) {
+	if (w && !w->revoking && ep->raw) {
+		w->revoking = true;
+		krmsg_raw_key_kill(ep, w);
+	} else if (w && !w->revoking) {
 		w->revoking = true;
 		/* one that was never told is nobody's business */
 		w->over = !w->paid;

@@ -22,6 +22,8 @@
  * @revoking: the process, or its end, has closed it
  * @over: the peer knows that, or never knew the window
  * @dead: no key is left
+ * @registered: raw: so its key is
+ * @inv: raw: the end of its key
  * @bytes: what it opens, as the one piece of a request
  * @keys: its keys
  */
@@ -37,6 +39,8 @@ struct krmsg_win {
 	bool revoking;
 	bool over;
 	bool dead;
+	bool registered;
+	struct ib_cqe inv;
 	struct krmsg_req bytes;
 	struct krmsg_mr keys[];
 };

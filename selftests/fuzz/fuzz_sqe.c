@@ -23,7 +23,7 @@ static void check(const struct krmsg_sqe *sqe, const struct krmsg_sqe_ext *ext)
 	CHECK(op.nr_pieces == sqe->nr_pieces);
 	CHECK(op.nr_pieces <= KRMSG_MAX_PIECES);
 	CHECK((op.entries == 2) == (op.nr_pieces > KRMSG_SQE_PIECES));
-	CHECK(op.flags == sqe->flags && !(op.flags & ~0xff));
+	CHECK(op.flags == sqe->flags && !(op.flags & ~0x3ff));
 	CHECK(op.tag == sqe->tag && op.arg == sqe->arg);
 	for (i = 0; i < op.nr_pieces; i++) {
 		const struct krmsg_piece *want = i < KRMSG_SQE_PIECES ?
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* the same with numbers that are likely to be taken */
 	sqe.opcode %= KRMSG_NR_OPS + 1;
 	sqe.nr_pieces %= KRMSG_MAX_PIECES + 2;
-	sqe.flags &= 0x1ff;
+	sqe.flags &= 0x7ff;
 	check(&sqe, &ext);
 	return 0;
 }

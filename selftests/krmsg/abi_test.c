@@ -76,16 +76,17 @@ static const struct cmd cmds[] = {
 	CMD(REGISTER, register, .flags = true, .prepare = prepare_register),
 	CMD(RELEASE, release, .flags = true, .result = ENOENT),
 	CMD(POOL, pool),
-	CMD(LISTEN, listen, .prepare = prepare_listen),
+	CMD(LISTEN, listen, .flags = true, .prepare = prepare_listen),
 	CMD(CONNECT, connect, .prepare = prepare_connect),
 	CMD(ACCEPT, accept, .flags = true, .result = ENOENT),
 	CMD(REJECT, reject, .result = ENOENT),
 	CMD(CLOSE, close, .flags = true, .result = ENOENT),
 	CMD(ENDPOINT, endpoint_info, .result = ENOENT, .first = 200),
 	CMD(INJECT, inject, .result = EPERM),
-	CMD(WINDOW, window, .flags = true, .result = ENOENT,
+	CMD(WINDOW, window, .flags = true, .result = ENOENT, .first = 48,
 	    .prepare = prepare_window),
 	CMD(REVOKE, revoke, .result = ENOENT),
+	CMD(START, start, .result = ENOENT),
 };
 
 union arg {
@@ -140,6 +141,7 @@ FIXTURE_VARIANT_ADD(cmd_length, endpoint) { .index = 15 };
 FIXTURE_VARIANT_ADD(cmd_length, inject) { .index = 16 };
 FIXTURE_VARIANT_ADD(cmd_length, window) { .index = 17 };
 FIXTURE_VARIANT_ADD(cmd_length, revoke) { .index = 18 };
+FIXTURE_VARIANT_ADD(cmd_length, start) { .index = 19 };
 
 FIXTURE_SETUP(cmd_length)
 {
@@ -352,7 +354,8 @@ TEST(layout)
 	EXPECT_EQ(64, sizeof(struct krmsg_connreq));
 	EXPECT_EQ(24, sizeof(struct krmsg_addr));
 	EXPECT_EQ(56, sizeof(struct krmsg_ep_config));
-	EXPECT_EQ(48, sizeof(struct krmsg_window));
+	EXPECT_EQ(56, sizeof(struct krmsg_window));
+	EXPECT_EQ(16, sizeof(struct krmsg_start));
 	EXPECT_EQ(24, sizeof(struct krmsg_revoke));
 	EXPECT_EQ(64, offsetof(struct krmsg_ring_hdr, sq_head));
 	EXPECT_EQ(128, offsetof(struct krmsg_ring_hdr, cq_head));

@@ -34,6 +34,7 @@ enum kind {
 	K_SOON,		/* a time soon */
 	K_DATA,
 	K_CONFIG,	/* struct krmsg_ep_config */
+	K_EP_FLAGS,	/* of max, or those of raw endpoints */
 };
 
 struct fuzz_field {
@@ -50,7 +51,7 @@ struct fuzz_field {
 
 static const struct fuzz_field config[] = {
 	F(ep_config, user_data, NUMBER, ~0ULL),
-	F(ep_config, flags, FLAGS, 7),
+	F(ep_config, flags, EP_FLAGS, 7),
 	F(ep_config, pool, POOL_OR_0, 0),
 	F(ep_config, eager_limit, SETTING, 70000),
 	F(ep_config, slots, SETTING, 128),
@@ -152,7 +153,14 @@ static const struct fuzz_field pool[] = {
 	{ }
 };
 
+static const struct fuzz_field start[] = {
+	F(start, endpoint, ENDPOINT, 0),
+	F(start, reserved, ZERO, 0),
+	{ }
+};
+
 static const struct fuzz_field listen_fields[] = {
+	F(listen, flags, FLAGS, KRMSG_LISTEN_RAW),
 	F(listen, addr, ANY_ADDR, 0),
 	F(listen, user_data, NUMBER, ~0ULL),
 	F(listen, backlog, NUMBER, 16),
@@ -201,7 +209,7 @@ static const struct fuzz_field endpoint[] = {
 
 static const struct fuzz_field sqe_fields[] = {
 	F(sqe, opcode, NUMBER, KRMSG_OP_CMP_SWAP),
-	F(sqe, flags, FLAGS, 255),
+	F(sqe, flags, FLAGS, 1023),
 	F(sqe, target, ENDPOINT, 0),
 	F(sqe, user_data, NUMBER, 16),
 	F(sqe, piece[0].region, REGION, 0),
@@ -239,6 +247,7 @@ const struct fuzz_cmd fuzz_cmds[] = {
 	CMD(REJECT, reject, reject),
 	CMD(CLOSE, close, close_fields),
 	CMD(ENDPOINT, endpoint_info, endpoint),
+	CMD(START, start, start),
 };
 
 const u32 nr_fuzz_cmds = ARRAY_SIZE(fuzz_cmds);
@@ -324,6 +333,11 @@ static u64 right_value(struct fuzz *f, struct fuzz_ctx *c,
 {
 	switch (d->kind) {
 	case K_FLAGS:
+		return fuzz_one_in(f, 3) ? rnd_next(&f->rnd) & d->max : 0;
+	case K_EP_FLAGS:
+		if (fuzz_one_in(f, 3))
+			return KRMSG_EPF_RAW |
+			       (fuzz_one_in(f, 2) ? KRMSG_EPF_HOLD : 0);
 		return fuzz_one_in(f, 3) ? rnd_next(&f->rnd) & d->max : 0;
 	case K_NUMBER:
 		return number(f, d->max);
@@ -487,7 +501,7 @@ void fuzz_sqe(struct fuzz *f, struct fuzz_ctx *c, struct krmsg_sqe *sqe)
 			memset(&s.piece[1], 0, sizeof(s.piece[1]));
 		if (!fuzz_one_in(f, 8))
 			s.flags &= KRMSG_SQE_QUIET | KRMSG_SQE_FENCE |
-				   KRMSG_SQE_NOTIFY;
+				   KRMSG_SQE_NOTIFY | KRMSG_SQE_IMM;
 	} else if (s.opcode != KRMSG_OP_SEND) {
 		s.flags &= KRMSG_SQE_REJECT | KRMSG_SQE_QUIET;
 	}

@@ -65,6 +65,10 @@ static bool flag_goes_with(u32 flag, u32 op)
 		return is_one_sided(op) && op != KRMSG_OP_READ;
 	case KRMSG_SQE_NOTIFY:
 		return op == KRMSG_OP_WRITE;
+	case KRMSG_SQE_IMM:
+		return op == KRMSG_OP_SEND || op == KRMSG_OP_WRITE;
+	case KRMSG_SQE_INVALIDATE:
+		return op == KRMSG_OP_SEND;
 	}
 	return false;
 }
@@ -97,6 +101,9 @@ static u32 model(const struct krmsg_sqe *sqe, const struct krmsg_sqe_ext *ext)
 	    sqe->flags & (KRMSG_SQE_EARLY | KRMSG_SQE_UNORDERED))
 		may |= MAY_EINVAL;
 	if (sqe->flags & KRMSG_SQE_REJECT && sqe->nr_pieces)
+		may |= MAY_EINVAL;
+	if (sqe->flags & KRMSG_SQE_IMM &&
+	    sqe->flags & (KRMSG_SQE_INVALIDATE | KRMSG_SQE_NOTIFY))
 		may |= MAY_EINVAL;
 	if (sqe->tag && sqe->opcode != KRMSG_OP_SEND &&
 	    sqe->opcode != KRMSG_OP_WRITE && !atomic)
@@ -207,13 +214,16 @@ TEST(exhaustive_heads)
 
 	for (op = 0; op < 13; op++) {
 		for (nr = 0; nr < 10; nr++) {
-			for (flags = 0; flags < 256; flags++) {
+			for (flags = 0; flags < 384; flags++) {
 				for (more = 0; more < 8; more++) {
 					fill(&sqe, &ext);
 					sqe.opcode = op == 12 ? 255 : op;
 					sqe.nr_pieces = nr == 9 ? 255 : nr;
 					sqe.flags = flags < 128 ? flags :
 						    flags << 8 | flags >> 4;
+					if (flags >= 256)
+						sqe.flags = (flags & 7) << 7 |
+							    (flags & 0x78) >> 3;
 					clear_unused(&sqe, &ext);
 					if (more & 1)
 						sqe.tag = 1ULL << rnd_below(64);
@@ -335,7 +345,7 @@ TEST(random_entries)
 		sqe.nr_pieces = rnd_below(16) ? rnd_below(7) : rnd();
 		sqe.flags = rnd_below(2) ? 0 : 1u << rnd_below(16);
 		if (!rnd_below(4))
-			sqe.flags |= 1u << rnd_below(8);
+			sqe.flags |= 1u << rnd_below(11);
 		if (!rnd_below(8))
 			sqe.tag = rnd();
 		if (!rnd_below(8))

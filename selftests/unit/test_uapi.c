@@ -228,8 +228,9 @@ static const struct field fields[] = {
 	FIELD(krmsg_window, length, 24, 8),
 	FIELD(krmsg_window, tag, 32, 8),
 	FIELD(krmsg_window, out_window, 40, 4),
-	FIELD(krmsg_window, out_reserved, 44, 4),
-	END(krmsg_window, 48),
+	FIELD(krmsg_window, out_rkey, 44, 4),
+	FIELD(krmsg_window, out_addr, 48, 8),
+	END(krmsg_window, 56),
 	FIELD(krmsg_revoke, size, 0, 4),
 	FIELD(krmsg_revoke, flags, 4, 4),
 	FIELD(krmsg_revoke, endpoint, 8, 4),
@@ -321,6 +322,11 @@ static const struct field fields[] = {
 	FIELD(krmsg_endpoint_info, out_comp_vector, 200, 4),
 	FIELD(krmsg_endpoint_info, out_reserved, 204, 4),
 	END(krmsg_endpoint_info, 208),
+	FIELD(krmsg_start, size, 0, 4),
+	FIELD(krmsg_start, flags, 4, 4),
+	FIELD(krmsg_start, endpoint, 8, 4),
+	FIELD(krmsg_start, reserved, 12, 4),
+	END(krmsg_start, 16),
 };
 
 #define VALUE(v, n)	{ #v, v, n }
@@ -348,6 +354,7 @@ static const struct {
 	VALUE(KRMSG_FEAT_NOTIFY, 0x80),
 	VALUE(KRMSG_FEAT_ATOMIC, 0x100),
 	VALUE(KRMSG_FEAT_SQPOLL, 0x200),
+	VALUE(KRMSG_FEAT_RAW, 0x400),
 	VALUE(KRMSG_SETUP_SQPOLL, 0x1),
 	VALUE(KRMSG_SETUP_SQ_CPU, 0x2),
 	VALUE(KRMSG_SETUP_VECTOR, 0x4),
@@ -372,6 +379,8 @@ static const struct {
 	VALUE(KRMSG_SQE_FENCE, 0x20),
 	VALUE(KRMSG_SQE_REPLAYABLE, 0x40),
 	VALUE(KRMSG_SQE_NOTIFY, 0x80),
+	VALUE(KRMSG_SQE_IMM, 0x100),
+	VALUE(KRMSG_SQE_INVALIDATE, 0x200),
 	VALUE(KRMSG_REC_COMPLETION, 1),
 	VALUE(KRMSG_REC_MESSAGE, 2),
 	VALUE(KRMSG_REC_BUFFER, 3),
@@ -381,6 +390,9 @@ static const struct {
 	VALUE(KRMSG_REC_WINDOW, 7),
 	VALUE(KRMSG_REC_NOTIFY, 8),
 	VALUE(KRMSG_RECF_UNORDERED, 0x1),
+	VALUE(KRMSG_RECF_IMM, 0x2),
+	VALUE(KRMSG_RECF_INVALIDATED, 0x4),
+	VALUE(KRMSG_RECF_WRITTEN, 0x8),
 	VALUE(KRMSG_EV_OPEN, 0x1),
 	VALUE(KRMSG_EV_CLOSED, 0x2),
 	VALUE(KRMSG_EV_PEER_FIN, 0x4),
@@ -415,6 +427,9 @@ static const struct {
 	VALUE(KRMSG_EPF_ANNOUNCE, 0x1),
 	VALUE(KRMSG_EPF_EAGER_LIMIT, 0x2),
 	VALUE(KRMSG_EPF_NO_RECOVERY, 0x4),
+	VALUE(KRMSG_EPF_RAW, 0x8),
+	VALUE(KRMSG_EPF_HOLD, 0x10),
+	VALUE(KRMSG_LISTEN_RAW, 0x1),
 	VALUE(KRMSG_MS_OFF, 0xffffffff),
 	VALUE(KRMSG_ACCEPT_FD, 0x1),
 	VALUE(KRMSG_CLOSE_SEND, 0x1),
@@ -446,6 +461,7 @@ static const struct {
 	VALUE(KRMSG_IOC_REJECT, 0xbe23),
 	VALUE(KRMSG_IOC_CLOSE, 0xbe24),
 	VALUE(KRMSG_IOC_ENDPOINT, 0xbe25),
+	VALUE(KRMSG_IOC_START, 0xbe26),
 };
 
 #define IOCTL(c, t) \
@@ -475,6 +491,7 @@ static const struct {
 	IOCTL(REJECT, reject),
 	IOCTL(CLOSE, close),
 	IOCTL(ENDPOINT, endpoint_info),
+	IOCTL(START, start),
 };
 
 #define NR(a)	(sizeof(a) / sizeof((a)[0]))

@@ -30,7 +30,8 @@
  *  EACCES      mmap() of the rings with PROT_EXEC
  *  EPERM       the caller is not the process that opened the device; INJECT
  *              without CAP_SYS_ADMIN or without the module parameter; SETUP with
- *              an sq_cpu on which the caller may not run
+ *              an sq_cpu on which the caller may not run; a raw endpoint or
+ *              listener without the module parameter
  *  ENOMEM      kernel memory is short, or RLIMIT_MEMLOCK would be exceeded
  *  ENOSPC      the completion ring has no room left to reserve, or an id table
  *              or a device limit is full
@@ -49,7 +50,8 @@
  * Results of requests, in the result field of records (negative errno):
  *
  *  -ECANCELED    ended by KRMSG_OP_CANCEL
- *  -EMSGSIZE     the message is longer than the receive buffer
+ *  -EMSGSIZE     the message is longer than the receive buffer; on a raw
+ *                endpoint also: it is in too many places for one work request
  *  -ENOTCONN     the endpoint is not open for this any more
  *  -EPIPE        the peer, or this side, has closed that direction
  *  -ECONNRESET   the peer went away without closing
@@ -64,7 +66,8 @@
  *  -EIO          the device failed; the event record has its status
  *  -ENODEV       the device was removed; no RDMA device reaches the address
  *  -EACCES       a RECV, ANSWER or READ names a read-only region; a window does
- *                not have the right, or the peer's device has refused
+ *                not have the right, or the peer's device has refused, also a
+ *                key that a raw endpoint has used
  *  -ERANGE       the bytes are not inside the window
  *  -EKEYREVOKED  the window has been revoked
  *  -EREMOTEIO    the link broke while a WRITE, FETCH_ADD or CMP_SWAP was under
@@ -102,6 +105,7 @@
 #define KRMSG_IOC_REJECT	_IO(KRMSG_IOC_MAGIC, 0x23)
 #define KRMSG_IOC_CLOSE		_IO(KRMSG_IOC_MAGIC, 0x24)
 #define KRMSG_IOC_ENDPOINT	_IO(KRMSG_IOC_MAGIC, 0x25)
+#define KRMSG_IOC_START		_IO(KRMSG_IOC_MAGIC, 0x26)
 
 /* Limits that are part of the ABI; the others are told by KRMSG_IOC_QUERY. */
 #define KRMSG_MAX_PIECES	6	/* pieces of one message */
@@ -137,6 +141,7 @@ struct krmsg_addr {
 #define KRMSG_FEAT_NOTIFY	(1ULL << 7)	/* WRITE tells the owner */
 #define KRMSG_FEAT_ATOMIC	(1ULL << 8)	/* where the device can */
 #define KRMSG_FEAT_SQPOLL	(1ULL << 9)	/* submission threads, vectors */
+#define KRMSG_FEAT_RAW		(1ULL << 10)	/* raw endpoints, if allowed */
 
 /**
  * struct krmsg_query - KRMSG_IOC_QUERY: what this module offers
@@ -320,6 +325,9 @@ struct krmsg_piece {
 #define KRMSG_SQE_FENCE		(1U << 5) /* wait for one-sided ones before it */
 #define KRMSG_SQE_REPLAYABLE	(1U << 6) /* not READ: may be done twice */
 #define KRMSG_SQE_NOTIFY	(1U << 7) /* WRITE: tell the owner */
+/* Of raw endpoints alone. */
+#define KRMSG_SQE_IMM		(1U << 8) /* SEND, WRITE: tag goes along */
+#define KRMSG_SQE_INVALIDATE	(1U << 9) /* SEND: tag is a key to kill */
 
 /**
  * struct krmsg_sqe - an entry of the submission queue, 64 bytes
@@ -330,7 +338,8 @@ struct krmsg_piece {
  * @target: endpoint id, or pool id for RECV and its CANCEL
  * @user_data: comes back in the record
  * @tag: SEND: goes to the receiver with the message; WRITE with NOTIFY: goes to
- *	the owner; FETCH_ADD: what to add; CMP_SWAP: what to put there; else 0
+ *	the owner; FETCH_ADD: what to add; CMP_SWAP: what to put there; IMM: the
+ *	32 bits of immediate data; INVALIDATE: the peer's key; else 0
  * @arg: CANCEL: user_data of the request to cancel;
  *	ANSWER: user_data of the ANNOUNCE record; CMP_SWAP: what to compare with;
  *	else 0
@@ -385,6 +394,18 @@ struct krmsg_piece {
  * KRMSG_SQE_FENCE: a request with it is begun only when all WRITEs, READs and
  * atomic ones that stand before it for that endpoint have ended; a WRITE with
  * NOTIFY counts as ended when its bytes are there.
+ *
+ * On a raw endpoint each request is what its name says in the verbs of a
+ * reliable connection. SEND takes QUIET, FENCE, and IMM or INVALIDATE; it has
+ * ended when the peer's device has acknowledged it. RECV takes the next SEND, or
+ * WRITE with IMM, of the peer; QUIET is not for it. The first piece of WRITE,
+ * READ and the atomic ones is the peer's memory: region is its key (rkey),
+ * offset the address, length 0. They take QUIET and FENCE, WRITE also IMM. FENCE
+ * waits for READs and atomic ones alone. SENDs and RECVs are 2 MiB long at most,
+ * and in as many contiguous places as the device's out_max_sge; that is enough
+ * for a piece of out_max_sge - 1 pages. Before KRMSG_EV_OPEN only RECV is taken.
+ * All end in the order of the SQ, RECVs in their own. A request that fails ends
+ * the endpoint.
  */
 struct krmsg_sqe {
 	__u8  opcode;
@@ -417,6 +438,10 @@ struct krmsg_sqe_ext {
 
 /* Flags of records. */
 #define KRMSG_RECF_UNORDERED	(1U << 0) /* sent with UNORDERED */
+/* BUFFER of a raw endpoint. */
+#define KRMSG_RECF_IMM		(1U << 1) /* tag is the immediate data */
+#define KRMSG_RECF_INVALIDATED	(1U << 2) /* tag is the key that was killed */
+#define KRMSG_RECF_WRITTEN	(1U << 3) /* the bytes went to a window */
 
 /**
  * struct krmsg_rec - a record in the completion ring, 32 bytes and a payload
@@ -431,7 +456,8 @@ struct krmsg_sqe_ext {
  * @result: 0 or a negative errno; WINDOW: 0: open, -EKEYREVOKED: revoked
  * @length: bytes of the message; with -EMSGSIZE its true length; EVENT and
  *	CONNREQ: bytes of the payload; WINDOW: bytes of the window
- * @tag: MESSAGE, BUFFER, ANNOUNCE, NOTIFY and completed ANSWER: the sender's tag;
+ * @tag: MESSAGE, BUFFER, ANNOUNCE, NOTIFY and completed ANSWER: the sender's tag,
+ *	on a raw endpoint what flags say, else 0;
  *	EVENT: KRMSG_EV_... bits; CONNREQ: id of the connect request; WINDOW:
  *	the owner's tag
  */
@@ -822,9 +848,11 @@ struct krmsg_release {
  * @region: id of the region
  * @offset: first byte in the region
  * @length: bytes, 1 to 2^32 - 1
- * @tag: goes to the peer with the window
+ * @tag: goes to the peer with the window; raw: 0
  * @out_window: id of the window, for this endpoint and its peer
- * @out_reserved: 0
+ * @out_rkey: raw: its key, for the peer; else 0
+ * @out_addr: raw: the address under which the peer finds offset; else 0; may be
+ *	missing
  *
  * Does not wait: the peer gets a KRMSG_REC_WINDOW record with the id. The peer
  * gets at these bytes, and no others, until KRMSG_IOC_REVOKE or the end of the
@@ -833,6 +861,11 @@ struct krmsg_release {
  * The record costs the peer's process, as does the one of the end, 32 bytes of
  * what it lets this side fill in its completion ring. KRMSG_WIN_ATOMIC is
  * EOPNOTSUPP when the device cannot: out_atomic of KRMSG_IOC_DEVICE.
+ *
+ * On a raw endpoint nobody tells the peer: the process does, in a message of its
+ * own. The key is valid for what is submitted behind this call on the endpoint.
+ * There is one, so that the window is no longer than one covers (ENOSPC). When the
+ * peer kills it (KRMSG_RECF_INVALIDATED), the window is closed.
  */
 struct krmsg_window {
 	__u32 size;
@@ -843,7 +876,8 @@ struct krmsg_window {
 	__u64 length;
 	__u64 tag;
 	__u32 out_window;
-	__u32 out_reserved;
+	__u32 out_rkey;
+	__u64 out_addr;
 };
 
 /**
@@ -860,7 +894,8 @@ struct krmsg_window {
  * dead. When that takes too long, the link is broken, which kills the key as
  * well, and made anew; an endpoint that does not recover ends. When the call has
  * returned 0, the peer cannot get at the bytes any more. After EINTR the window
- * is being closed: call again to wait.
+ * is being closed: call again to wait. On a raw endpoint the peer is not asked:
+ * the key is dead when all that was submitted before has ended.
  */
 struct krmsg_revoke {
 	__u32 size;
@@ -891,6 +926,8 @@ struct krmsg_pool {
 #define KRMSG_EPF_ANNOUNCE	(1U << 0) /* announce large messages */
 #define KRMSG_EPF_EAGER_LIMIT	(1U << 1) /* eager_limit counts */
 #define KRMSG_EPF_NO_RECOVERY	(1U << 2) /* a broken link ends the endpoint */
+#define KRMSG_EPF_RAW		(1U << 3) /* plain verbs; see below */
+#define KRMSG_EPF_HOLD		(1U << 4) /* RAW: wait for KRMSG_IOC_START */
 
 /**
  * struct krmsg_ep_config - how an endpoint shall be; 0 takes the default
@@ -915,6 +952,16 @@ struct krmsg_pool {
  *	smaller side's slots, and the eager limit is by default three quarters
  *
  * A session recovers when neither side has set KRMSG_EPF_NO_RECOVERY.
+ *
+ * With KRMSG_EPF_RAW the endpoint is a reliable connection as any program that
+ * uses verbs has it, and nothing more: no bytes of krmsg's own, no credit, no
+ * recovery; who sends what the peer has no buffer for waits. The module parameter
+ * raw has to allow it (EPERM). slots is then how many RECVs the device has at
+ * a time, and max_sends how many other requests are under way, 1 to 1024, 0: 128;
+ * user_data, connect_ms and linger_ms are as above, all else is 0. ACCEPT needs the
+ * flag just where the listener has KRMSG_LISTEN_RAW. With KRMSG_EPF_HOLD the call
+ * makes the endpoint, and KRMSG_IOC_START connects it, within connect_ms: RECVs
+ * that are submitted between them are posted before the peer can send.
  */
 struct krmsg_ep_config {
 	__u64 user_data;
@@ -934,16 +981,23 @@ struct krmsg_ep_config {
 
 #define KRMSG_MS_OFF		0xffffffffU	/* for heartbeat_ms and peer_ms */
 
+/* Flags of KRMSG_IOC_LISTEN. */
+#define KRMSG_LISTEN_RAW	(1U << 0) /* for raw endpoints */
+
 /**
  * struct krmsg_listen - KRMSG_IOC_LISTEN: take connect requests
  * @size: sizeof(struct krmsg_listen)
- * @flags: 0
+ * @flags: KRMSG_LISTEN_...
  * @addr: local address, with addr all zero for any; port 0 for a free one
  * @user_data: comes back in CONNREQ records
  * @backlog: connect requests that may wait; each reserves ring space; 0: the
  *	default
  * @out_listener: id
  * @out_addr: the address with its port
+ *
+ * With KRMSG_LISTEN_RAW any connect request is taken, whatever its private data;
+ * the first KRMSG_PRIVATE_MAX bytes of these are told. InfiniBand and RoCE fill
+ * them up with zeros.
  */
 struct krmsg_listen {
 	__u32 size;
@@ -1011,7 +1065,7 @@ struct krmsg_accept {
  * @size: sizeof(struct krmsg_reject)
  * @flags: 0
  * @request: id from the CONNREQ record
- * @code: goes to the peer's CLOSED event as reject_code
+ * @code: goes to the peer's CLOSED event as reject_code; raw: 0
  * @private_len: bytes of private_data, at most KRMSG_PRIVATE_MAX
  * @reserved: 0
  * @private_data: goes to the peer's CLOSED event
@@ -1040,12 +1094,31 @@ struct krmsg_reject {
  * An endpoint first sends what is queued, within its linger time, then says
  * FIN; the CLOSED event comes when both sides are done and everything is freed.
  * Does not wait. A pool with endpoints is EBUSY; its buffers end with
- * -ECANCELED. A listener refuses the requests that wait.
+ * -ECANCELED. A listener refuses the requests that wait. A raw endpoint
+ * disconnects when what was submitted has ended; when the peer disconnects, it
+ * ends, with the error 0. KRMSG_CLOSE_SEND is EOPNOTSUPP for it.
  */
 struct krmsg_close {
 	__u32 size;
 	__u32 flags;
 	__u32 id;
+	__u32 reserved;
+};
+
+/**
+ * struct krmsg_start - KRMSG_IOC_START: connect an endpoint that is held
+ * @size: sizeof(struct krmsg_start)
+ * @flags: 0
+ * @endpoint: from CONNECT or ACCEPT with KRMSG_EPF_HOLD
+ * @reserved: 0
+ *
+ * Does not wait: an event record with KRMSG_EV_OPEN or KRMSG_EV_CLOSED follows,
+ * the latter also when the call fails. EBUSY: it is not held, or not any more.
+ */
+struct krmsg_start {
+	__u32 size;
+	__u32 flags;
+	__u32 endpoint;
 	__u32 reserved;
 };
 

@@ -120,6 +120,20 @@ int krmsg_prep_cmp_swap(struct krmsg *k, uint32_t endpoint, uint32_t window,
 			uint64_t user_data);
 int krmsg_prep_writable(struct krmsg *k, uint32_t endpoint, uint64_t user_data);
 
+/* Of raw endpoints, as krmsg_prep_write() and the others with key and address. */
+int krmsg_prep_send_imm(struct krmsg *k, uint32_t endpoint,
+			const struct krmsg_piece *pieces,
+			unsigned int nr_pieces, uint32_t imm,
+			unsigned int flags, uint64_t user_data);
+int krmsg_prep_send_inv(struct krmsg *k, uint32_t endpoint,
+			const struct krmsg_piece *pieces,
+			unsigned int nr_pieces, uint32_t rkey,
+			unsigned int flags, uint64_t user_data);
+int krmsg_prep_write_imm(struct krmsg *k, uint32_t endpoint, uint32_t rkey,
+			 uint64_t addr, const struct krmsg_piece *pieces,
+			 unsigned int nr_pieces, uint32_t imm,
+			 unsigned int flags, uint64_t user_data);
+
 #define KRMSG_FOREVER	(-1LL)	/* a timeout that never comes */
 
 int krmsg_submit(struct krmsg *k);
@@ -187,6 +201,13 @@ int krmsg_accept(struct krmsg *k, uint32_t request, struct krmsg *target,
 		 const struct krmsg_ep_config *config,
 		 const void *private_data, size_t private_len,
 		 uint32_t *endpoint);
+int krmsg_raw_listen(struct krmsg *k, const struct krmsg_addr *addr,
+		     uint32_t backlog, uint64_t user_data, uint32_t *listener,
+		     struct krmsg_addr *bound);
+int krmsg_raw_window(struct krmsg *k, uint32_t endpoint, uint32_t region,
+		     uint64_t offset, uint64_t length, unsigned int rights,
+		     uint32_t *window, uint32_t *rkey, uint64_t *addr);
+int krmsg_start(struct krmsg *k, uint32_t endpoint);
 int krmsg_reject(struct krmsg *k, uint32_t request, uint32_t code,
 		 const void *private_data, size_t private_len);
 int krmsg_shutdown(struct krmsg *k, uint32_t endpoint);

@@ -14,6 +14,7 @@ static const struct {
 	{ "info", cmd_info, "show module, limits and RDMA devices" },
 	{ "stat", cmd_stat, "show what contexts do, and totals" },
 	{ "inject", cmd_inject, "break connections, for tests" },
+	{ "raw", cmd_raw, "talk to rping, rdma_client and rdma_server" },
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(commands[0]))

@@ -29,6 +29,7 @@ int cmd_perf(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_inject(int argc, char **argv);
+int cmd_raw(int argc, char **argv);
 
 /* common.c: each prints "krmsg: ..." and returns the exit status to use. */
 int fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
