@@ -613,7 +613,7 @@ int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
 				  arg->private_len, KRMSG_PRIVATE_MAX);
 	if (arg->code && check_kind(ctx, arg->request, false))
 		return krmsg_fail(ctx, -EINVAL, KRMSG_STAGE_ARGUMENT, arg->code,
-				  0, "REJECT: a raw request can be given private data, but no code");
+				  0, "REJECT: a raw request takes private data, but no code");
 	ep = take_request(ctx, arg->request);
 	if (!ep)
 		return -ENOENT;

@@ -57,6 +57,8 @@ static void one_round(u64 nr, u64 until)
 	u32 ops = OPS;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* raw endpoints, too, where we may say so */
+	write_file("/sys/module/krmsg/parameters", "raw", "1");
 	fuzz_begin(&f, seed * 1000003 + nr);
 	while (ops-- && fuzz_open_contexts(&f) && th_now_ns() < until)
 		fuzz_one_op(&f);
