@@ -287,9 +287,12 @@ static int raw_take(struct raw *r, const struct options *o)
 				  &r->s.endpoint);
 		rc = rc < 0 ? fail_krmsg(rc, l.k) : 0;
 	}
+	/* iWARP drops what is not connected yet with its listener */
+	if (!rc)
+		rc = raw_start(r);
 	if (l.k)
 		listener_close(&l);
-	return rc ? rc : raw_start(r);
+	return rc;
 }
 
 /* Move bytes to or from the peer's memory. */
