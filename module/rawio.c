@@ -68,6 +68,16 @@ static int check_flags(const struct krmsg_ep *ep, const struct krmsg_op *op)
 	return op->tag > (op->flags & tagged ? U32_MAX : 0) ? -EINVAL : 0;
 }
 
+/*
+ * Where a READ of iWARP puts its bytes has to be registered for the peer to write
+ * there, in general; soft-iWARP takes the local key.
+ */
+static bool can_read(const struct ib_device *ib)
+{
+	return !rdma_protocol_iwarp(ib, rdma_start_port(ib)) ||
+	       ib->ops.driver_id == RDMA_DRIVER_SIW;
+}
+
 /* READs and atomic operations need the peer's resources for them. */
 static int check_response(struct krmsg_ep *ep, const struct krmsg_op *op,
 			  const struct krmsg_req *req)
@@ -77,7 +87,7 @@ static int check_response(struct krmsg_ep *ep, const struct krmsg_op *op,
 	if (!ep->raw->rd_atom)
 		return -EOPNOTSUPP;
 	if (op->opcode == KRMSG_OP_READ)
-		return 0;
+		return can_read(ep->dev->ib) ? 0 : -EOPNOTSUPP;
 	if (!ep->dev->atomic)
 		return -EOPNOTSUPP;
 	if (req->nr_pieces != 1 || req->length != sizeof(u64) ||

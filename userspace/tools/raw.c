@@ -23,9 +23,9 @@
 #define MAX_SIZE	65535
 
 static const char help[] =
-"usage: krmsg raw rping -l PORT [--port-file FILE]\n"
+"usage: krmsg raw rping -l [ADDRESS] PORT [--port-file FILE]\n"
 "       krmsg raw rping ADDRESS PORT [-C COUNT] [-S SIZE]\n"
-"       krmsg raw rdma-server PORT [--port-file FILE]\n"
+"       krmsg raw rdma-server [ADDRESS] PORT [--port-file FILE]\n"
 "       krmsg raw rdma-client ADDRESS PORT\n"
 "\n"
 "Talk to programs that use plain verbs: rping, rdma_client and rdma_server of\n"
@@ -520,10 +520,11 @@ static int run(size_t mode, struct options *o, int argc, char **argv)
 	struct raw r;
 	int rc;
 
-	if (argc != (server ? 1 : 2) || (o->listen && !modes[mode].any))
-		return usage_error("raw", "%s takes %s", modes[mode].name,
-				   server ? "a port" : "an address and a port");
-	if (join_address(server ? "*" : argv[0], argv[server ? 0 : 1], text,
+	if ((argc != 2 && !(server && argc == 1)) ||
+	    (o->listen && !modes[mode].any))
+		return usage_error("raw", "%s takes an address and a port, or as server only a port",
+				   modes[mode].name);
+	if (join_address(argc == 1 ? "*" : argv[0], argv[argc - 1], text,
 			 sizeof(text)) < 0)
 		return usage_error("raw", "the address is too long");
 	o->address = text;
