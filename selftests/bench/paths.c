@@ -22,27 +22,55 @@
 #define WARM_UP		4	/* a quarter of the rounds before they count */
 
 static const struct path paths[] = {
-	{ "ping-pong 64 B",	64,	 1, true,  false, 2000, 0, false, false },
-	{ "ping-pong 960 B",	960,	 1, true,  false, 1000, 0, false, false },
-	{ "ping-pong 1 KiB",	1024,	 1, true,  false, 1000, 0, false, false },
-	{ "ping-pong 4 KiB",	4096,	 1, true,  false, 500, 0, false, false },
-	{ "one way 64 B, batch 1",  64,	 1, false, false, 2000, 0, false, false },
-	{ "one way 64 B, batch 16", 64,	16, false, false, 400, 0, false, false },
-	{ "one way 64 B, batch 64", 64,	64, false, false, 100, 0, false, false },
-	{ "one way 1 KiB, batch 16", 1024, 16, false, false, 100, 0, false, false },
-	{ "one way 4 KiB, batch 16", 4096, 16, false, false, 50, 0, false, false },
-	{ "one way 64 KiB",	65536,	 1, false, true, 100, 0, false, false },
-	{ "one way 1 MiB",	1 << 20, 1, false, true, 12, 0, false, false },
+	{ .name = "ping-pong 64 B", .bytes = 64, .batch = 1,
+	  .rounds = 2000, .back = true },
+	{ .name = "ping-pong 960 B", .bytes = 960, .batch = 1,
+	  .rounds = 1000, .back = true },
+	{ .name = "ping-pong 1 KiB", .bytes = 1024, .batch = 1,
+	  .rounds = 1000, .back = true },
+	{ .name = "ping-pong 4 KiB", .bytes = 4096, .batch = 1,
+	  .rounds = 500, .back = true },
+	{ .name = "one way 64 B, batch 1", .bytes = 64, .batch = 1,
+	  .rounds = 2000 },
+	{ .name = "one way 64 B, batch 16", .bytes = 64, .batch = 16,
+	  .rounds = 400 },
+	{ .name = "one way 64 B, batch 64", .bytes = 64, .batch = 64,
+	  .rounds = 100 },
+	{ .name = "one way 1 KiB, batch 16", .bytes = 1024, .batch = 16,
+	  .rounds = 100 },
+	{ .name = "one way 4 KiB, batch 16", .bytes = 4096, .batch = 16,
+	  .rounds = 50 },
+	{ .name = "one way 64 KiB", .bytes = 65536, .batch = 1,
+	  .rounds = 100, .read = true },
+	{ .name = "one way 1 MiB", .bytes = 1 << 20, .batch = 1,
+	  .rounds = 12, .read = true },
 	/* copied where they would be pulled, or more to a frame */
-	{ "ping-pong 4 KiB, slots 8 KiB", 4096, 1, true, false, 500, 8192, false, false },
-	{ "ping-pong 8 KiB, slots 16 KiB", 8192, 1, true, false, 500, 16384, false, false },
-	{ "ping-pong 16 KiB, slots 32 KiB", 16384, 1, true, false, 300, 32768, false, false },
-	{ "1 KiB, batch 16, slots 16 KiB", 1024, 16, false, false, 100, 16384, false, false },
-	{ "4 KiB, batch 16, slots 16 KiB", 4096, 16, false, false, 50, 16384, false, false },
+	{ .name = "ping-pong 4 KiB, slots 8 KiB", .bytes = 4096, .batch = 1,
+	  .rounds = 500, .slot = 8192, .back = true },
+	{ .name = "ping-pong 8 KiB, slots 16 KiB", .bytes = 8192, .batch = 1,
+	  .rounds = 500, .slot = 16384, .back = true },
+	{ .name = "ping-pong 16 KiB, slots 32 KiB", .bytes = 16384, .batch = 1,
+	  .rounds = 300, .slot = 32768, .back = true },
+	{ .name = "1 KiB, batch 16, slots 16 KiB", .bytes = 1024, .batch = 16,
+	  .rounds = 100, .slot = 16384 },
+	{ .name = "4 KiB, batch 16, slots 16 KiB", .bytes = 4096, .batch = 16,
+	  .rounds = 50, .slot = 16384 },
 	/* shown one by one, which user-space verbs post one by one */
-	{ "one way 64 B, thread", 64,	64, false, false, 100, 0, true, false },
-	{ "WRITE 64 B, polled",	64,	 1, true,  false, 2000, 0, false, true },
-	{ "WRITE 64 KiB, polled", 65536, 1, true,  false, 50, 0, false, true },
+	{ .name = "one way 64 B, thread", .bytes = 64, .batch = 64,
+	  .rounds = 100, .single = true },
+	/* krmsg beside itself, see SELF of bench-icount */
+	{ .name = "batch 16, 4 pairs of contexts", .bytes = 64, .batch = 16,
+	  .rounds = 100, .pairs = 4 },
+	{ .name = "batch 16, 16 pairs of contexts", .bytes = 64, .batch = 16,
+	  .rounds = 50, .pairs = 16 },
+	{ .name = "batch 16, no recovery", .bytes = 64, .batch = 16,
+	  .rounds = 400, .no_recovery = true },
+	{ .name = "ping-pong 64 B, no recovery", .bytes = 64, .batch = 1,
+	  .back = true, .rounds = 2000, .no_recovery = true },
+	{ .name = "WRITE 64 B, polled", .bytes = 64, .batch = 1,
+	  .rounds = 2000, .back = true, .write = true },
+	{ .name = "WRITE 64 KiB, polled", .bytes = 65536, .batch = 1,
+	  .rounds = 50, .back = true, .write = true },
 };
 
 #define NR_PATHS	(sizeof(paths) / sizeof(paths[0]))
@@ -68,10 +96,10 @@ static uint64_t now(void)
 }
 
 /* Instructions of one message. */
-static double measure(const struct path *p,
+static double measure(const struct path *p, unsigned int pairs,
 		      void (*round)(const struct path *p))
 {
-	unsigned int messages = p->rounds * p->batch * (p->back ? 2 : 1);
+	unsigned int messages = p->rounds * p->batch * (p->back ? 2 : 1) * pairs;
 	uint64_t start;
 	unsigned int i;
 
@@ -88,7 +116,7 @@ static double measure_krmsg(const struct path *p)
 	double n;
 
 	krmsg_ends_open(p);
-	n = measure(p, krmsg_ends_round);
+	n = measure(p, p->pairs ? p->pairs : 1, krmsg_ends_round);
 	krmsg_ends_close(p);
 	return n;
 }
@@ -120,7 +148,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < NR_PATHS; i++) {
 		const struct path *p = &paths[i];
 		double ours = measure_krmsg(p);
-		double theirs = measure(p, verbs_ends_round);
+		double theirs = measure(p, 1, verbs_ends_round);
 
 		printf("%s {\"path\": \"%s\", \"krmsg\": %.0f, \"verbs\": %.0f}",
 		       sep, p->name, ours, theirs);

@@ -9,6 +9,7 @@
 #define ADDRESS		"10.77.0.1"
 #define BYTES_MAX	(1U << 20)
 #define BATCH_MAX	64
+#define PAIRS_MAX	16
 
 /**
  * struct path - what is done again and again
@@ -22,6 +23,8 @@
  * @single: each message is posted by itself, and they are received together;
  *	krmsg: a submission thread sends them
  * @write: no messages, but WRITEs; the other end polls its memory
+ * @pairs: krmsg: pairs of contexts that take turns, 0: one
+ * @no_recovery: krmsg: endpoints that end with their link
  */
 struct path {
 	const char *name;
@@ -33,6 +36,8 @@ struct path {
 	unsigned int slot;
 	bool single;
 	bool write;
+	unsigned int pairs;
+	bool no_recovery;
 };
 
 /* Each ends the program, with words, when something fails. */

@@ -29,6 +29,8 @@ struct end {
 
 #define TARGET_AT	((RECVS + 1) * (uint64_t)BYTES_MAX)
 
+/* All pairs, and the one whose turn it is. */
+static struct end pairs[PAIRS_MAX][2];
 static struct end a, b;
 static uint64_t b_spins;	/* ns; 0: a thread sends while it sleeps */
 
@@ -116,9 +118,12 @@ static void open_window(struct end *e, struct end *to)
 	krmsg_advance(to->k, rec);
 }
 
-static void connect_ends(unsigned int slot)
+static void connect_ends(const struct path *p)
 {
-	const struct krmsg_ep_config cfg = { .slot_size = slot };
+	const struct krmsg_ep_config cfg = {
+		.slot_size = p->slot,
+		.flags = p->no_recovery ? KRMSG_EPF_NO_RECOVERY : 0,
+	};
 	const struct krmsg_rec *rec;
 	struct krmsg_addr at;
 	uint32_t listener;
@@ -164,14 +169,25 @@ static void priority(int policy)
 		die("the priority cannot be set");
 }
 
+static unsigned int nr_pairs(const struct path *p)
+{
+	return p->pairs ? p->pairs : 1;
+}
+
 void krmsg_ends_open(const struct path *p)
 {
+	unsigned int i;
+
 	if (p->single)
 		allow_threads("1");
 	b_spins = p->single ? 0 : SPIN_NS;
-	open_end(&a, p->single ? KRMSG_OPEN_SQPOLL : 0);
-	open_end(&b, 0);
-	connect_ends(p->slot);
+	for (i = 0; i < nr_pairs(p); i++) {
+		open_end(&a, p->single ? KRMSG_OPEN_SQPOLL : 0);
+		open_end(&b, 0);
+		connect_ends(p);
+		pairs[i][0] = a;
+		pairs[i][1] = b;
+	}
 	if (p->single)
 		priority(SCHED_FIFO);
 }
@@ -238,7 +254,7 @@ static void write_one(struct end *e, struct end *to, const struct path *p)
 		;
 }
 
-void krmsg_ends_round(const struct path *p)
+static void round_of_pair(const struct path *p)
 {
 	if (p->single) {
 		thread_round(p);
@@ -257,6 +273,20 @@ void krmsg_ends_round(const struct path *p)
 	}
 }
 
+void krmsg_ends_round(const struct path *p)
+{
+	unsigned int i;
+
+	/* a and b do not change in a round */
+	for (i = 0; i < p->pairs; i++) {
+		a = pairs[i][0];
+		b = pairs[i][1];
+		round_of_pair(p);
+	}
+	if (!p->pairs)
+		round_of_pair(p);
+}
+
 static void close_end(struct end *e)
 {
 	krmsg_close(e->k);
@@ -265,10 +295,14 @@ static void close_end(struct end *e)
 
 void krmsg_ends_close(const struct path *p)
 {
+	unsigned int i;
+
 	if (p->single)
 		priority(SCHED_OTHER);
-	close_end(&a);
-	close_end(&b);
+	for (i = 0; i < nr_pairs(p); i++) {
+		close_end(&pairs[i][0]);
+		close_end(&pairs[i][1]);
+	}
 	if (p->single)
 		allow_threads("-1");
 }
