@@ -40,10 +40,14 @@ def count(m, seconds):
 
 # krmsg
 
+def one_sided(m):
+    return m.mode in ("write", "read")
+
+
 def slot(m):
     """Bytes of a slot that copies messages of some KiB, None for the default:
     three quarters of it, and of a batch several to a frame."""
-    if m.kind == "bw" or m.size > 24 * 1024:
+    if m.kind == "bw" or m.size > 24 * 1024 or one_sided(m):
         return None
     if m.kind == "rate":
         return 16384 if 1024 <= m.size <= 12288 else \
@@ -57,7 +61,10 @@ def plan_krmsg(m, seconds, port_file):
     size = ["-s", str(m.size)]
     if slot(m):
         size += ["--slot", str(slot(m))]
-    if m.kind == "lat":
+    if one_sided(m):
+        command, args = "perf", ["--test", "%s-%s" % (m.mode, m.kind),
+                                 "-c", str(count(m, seconds))]
+    elif m.kind == "lat":
         command, args = "ping", ["-c", str(count(m, seconds))]
     else:
         command, args = "perf", ["--test", m.kind]
@@ -72,7 +79,7 @@ def plan_krmsg(m, seconds, port_file):
         server += ["--adapt"]
     # a thread is on a processor of the host's choice, and a process that spins
     # takes it away
-    mode = {"adapt": ["spin", "--adapt"],
+    mode = {"adapt": ["spin", "--adapt"], "write": ["spin"], "read": ["spin"],
             "sqpoll": ["sleep", "--sqpoll"]}.get(m.mode, [m.mode])
     client = ["krmsg", command, ADDR, "PORT", "--cpu", CLIENT_CPU, "--json",
               *size, *args, "--mode", *mode]
@@ -88,8 +95,9 @@ def parse_json(text, m):
             return {"p50": us["p50"], "p99": us["p99"], "mean": us["mean"],
                     "histogram": got["histogram"]}
         # The receiver measured from the first message to the last, which is
-        # one message less: of a few large ones it would be an advantage.
-        rate = (got["messages"] - 1) / got["seconds"]
+        # one message less: of a few large ones it would be an advantage. Of
+        # one-sided operations the sender measures, from before the first.
+        rate = (got["messages"] - (not one_sided(m))) / got["seconds"]
         return {"rate": rate, "bandwidth": rate * m.size}
     except (ValueError, KeyError, ZeroDivisionError) as e:
         raise Unparsable("no figures in JSON: %r" % (e,)) from e
@@ -251,5 +259,5 @@ PEERS = {
     "tcp": (plan_tcp, parse_tcp, True),
 }
 for name_ in ("ib_send_lat", "ib_write_lat", "ib_read_lat", "ib_send_bw",
-              "ib_read_bw"):
+              "ib_write_bw", "ib_read_bw"):
     PEERS[name_] = (plan_perftest(name_), parse_perftest, False)

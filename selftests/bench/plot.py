@@ -236,7 +236,7 @@ def by_size(boot, wanted, figure, title, unit, divide=1):
 def by_batch(boot):
     lines = {}
     for m, programs in measured(boot).items():
-        if m.kind != "rate" or m.size != 64:
+        if m.kind != "rate" or m.size != 64 or m.mode != "spin":
             continue
         for program in programs:
             value = median(boot, m, program, "rate")
@@ -262,11 +262,13 @@ def all_of(boot):
         boot, lambda m: m.kind == "lat" and m.mode == "spin", "mean",
         "Latency by size, spinning, mean", "half a round trip, us")
     yield "rate-by-size", by_size(
-        boot, lambda m: m.batch == 16 or (m.kind == "bw" and m.mtu == 1500),
+        boot, lambda m: m.mode == "spin" and
+        (m.batch == 16 or (m.kind == "bw" and m.mtu == 1500)),
         "rate", "Messages a second, by size", "messages a second")
     for mtu in sorted({row.measurement.mtu for row in rows.ROWS}):
         yield "bandwidth-by-size-mtu%d" % mtu, by_size(
-            boot, lambda m, mtu=mtu: m.kind == "bw" and m.mtu == mtu,
+            boot, lambda m, mtu=mtu: m.kind == "bw" and m.mode == "spin" and
+            m.mtu == mtu,
             "bandwidth", "Bandwidth by size, MTU %d" % mtu, "MiB a second",
             1 << 20)
     yield "rate-by-batch", by_batch(boot)

@@ -13,7 +13,8 @@ KIB, MIB = 1024, 1024 * 1024
 
 # kind: lat, rate (small messages in batches) or bw (large ones in flight).
 # mode: spin, sleep, adapt (sleep, after a spin while waits are short; its peers
-# sleep) or sqpoll (a submission thread; its peers spin)
+# sleep), sqpoll (a submission thread; its peers spin), or write and read, which
+# are one-sided: WRITEs that are polled for, and READs
 Measurement = namedtuple("Measurement", "kind size batch mode mtu")
 
 # figure: p50, p99, mean (us of half a round trip), rate (messages a second),
@@ -33,8 +34,8 @@ def rate(size, batch, mode="spin"):
     return Measurement("rate", size, batch, mode, 1500)
 
 
-def bw(size, mtu=1500):
-    return Measurement("bw", size, 1, "spin", mtu)
+def bw(size, mtu=1500, mode="spin"):
+    return Measurement("bw", size, 1, mode, mtu)
 
 
 # measurement, figure, peer, bound, kernels[, "quick"]
@@ -58,6 +59,16 @@ BOUNDS = [
     (bw(64 * KIB, 9000), "bandwidth", "ib_send_bw", ">=0.95", BOTH, "quick"),
     (bw(1 * MIB), "bandwidth", "ib_send_bw", ">=0.99", BOTH),
     (bw(1 * MIB, 9000), "bandwidth", "ib_send_bw", ">=0.99", BOTH, "quick"),
+    (lat(64, "write"), "p50", "ib_write_lat", "<=1.05", BOTH, "quick"),
+    (lat(64, "read"), "p50", "ib_read_lat", "<=1.05", BOTH, "quick"),
+    (lat(4 * KIB, "write"), "p50", "ib_write_lat", "<=1.05", BOTH),
+    (lat(4 * KIB, "read"), "p50", "ib_read_lat", "<=1.05", BOTH),
+    (bw(64 * KIB, mode="write"), "bandwidth", "ib_write_bw", ">=0.97", BOTH,
+     "quick"),
+    (bw(64 * KIB, mode="read"), "bandwidth", "ib_read_bw", ">=0.97", BOTH,
+     "quick"),
+    (bw(1 * MIB, mode="write"), "bandwidth", "ib_write_bw", ">=0.97", BOTH),
+    (bw(1 * MIB, mode="read"), "bandwidth", "ib_read_bw", ">=0.97", BOTH),
 
     # No bound: to be seen beside the others, and for the plots.
     (lat(8), "p50", "ib_send_lat", "-", BOTH),
@@ -129,7 +140,8 @@ def measurement_text(m):
         text += "-" + m.mode
     if m.kind == "rate":
         text += "-b%d" % m.batch
-        text += "-sqpoll" if m.mode == "sqpoll" else ""
+    if m.kind != "lat" and m.mode != "spin":
+        text += "-" + m.mode
     if m.mtu != 1500 or m.kind == "bw":
         text += "-mtu%d" % m.mtu
     return text
