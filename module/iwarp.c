@@ -14,6 +14,12 @@
  */
 #include "verbs.h"
 
+/*
+ * soft-iWARP takes an answer of up to 32 bytes that crosses a page from a wrong
+ * place, see its siw_try_1seg(): it takes as many from the first page as are due
+ * from the second.
+ */
+#define SHORT_ANSWER	64
 #define NUDGE_MS	10	/* until the first; then four times as long */
 #define NUDGES		5
 
@@ -122,9 +128,12 @@ void krmsg_sinks_exit(struct krmsg_ep *ep)
 	s->scratch = NULL;
 }
 
-/* List what is read to, no more than a key can hold. Returns the bytes. */
+/*
+ * List what is read to: no more than a key can hold, and of a short answer what
+ * is in one page of the peer. Returns the bytes.
+ */
 static u32 list_bytes(struct krmsg_ep *ep, const struct krmsg_req *req,
-		      struct krmsg_cursor *cur, u32 max, u32 *nr)
+		      struct krmsg_cursor *cur, u32 max, u64 addr, u32 *nr)
 {
 	u32 pages = krmsg_key_pages(ep), bytes, left, run, n = 0;
 	struct krmsg_cursor end;
@@ -139,6 +148,8 @@ static u32 list_bytes(struct krmsg_ep *ep, const struct krmsg_req *req,
 	}
 	end = *cur;
 	bytes = min(krmsg_offer_extent(req, &end, pages), max);
+	if (bytes <= SHORT_ANSWER)
+		bytes = min_t(u32, bytes, PAGE_SIZE - offset_in_page(addr));
 	for (left = bytes; left && n < pages; left -= run) {
 		run = krmsg_req_dma(req, cur, ep->slot, left, &dma);
 		sg_dma_address(&ep->sg[n]) = dma;
@@ -180,7 +191,7 @@ int krmsg_sink_read(struct krmsg_ep *ep, struct krmsg_read *rd,
 	struct ib_sge sge;
 	u32 bytes, n;
 
-	bytes = list_bytes(ep, req, cur, max, &n);
+	bytes = list_bytes(ep, req, cur, max, addr, &n);
 	if (krmsg_fault(KRMSG_FAULT_MAP_MR) ||
 	    ib_map_mr_sg(mr->mr, ep->sg, n, NULL, PAGE_SIZE) != n)
 		return -EIO;

@@ -47,6 +47,36 @@ TEST_F_TIMEOUT(win, exactly_these_bytes, 60)
 	mem_release(self->s.i, im);
 }
 
+TEST_F_TIMEOUT(win, short_ones_across_pages, 30)
+{
+	static const u32 lens[] = { 2, 3, 8, 31, 32, 33, 64, 65, 100 };
+	u32 w, i, k, n, in, page = 4 * 4096;
+
+	HINT("so few bytes may be carried in another way; page 4 and 5 of a window");
+	w = open_window(&self->s, RW, 4096, LEN - 8192);
+	fill(self->s.om.p, LEN, 9);
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		n = lens[i];
+		for (k = 0; k < 3; k++) {
+			/* in the first page: one, half of them, all but one */
+			in = k == 0 ? 1 : k == 1 ? n / 2 : n - 1;
+			memset(self->s.im.p, 0x5a, 4096);
+			one(&self->s, KRMSG_OP_READ, w, page - in, 7, n, 0);
+			EXPECT_MEMEQ(self->s.om.p + 4096 + page - in,
+				     self->s.im.p + 7, n);
+			EXPECT_TRUE(all_bytes(self->s.im.p, 7, 0x5a));
+			EXPECT_TRUE(all_bytes(self->s.im.p + 7 + n,
+					      4096 - 7 - n, 0x5a));
+			fill(self->s.im.p, n, in);
+			one(&self->s, KRMSG_OP_WRITE, w, 2 * page - in, 0, n,
+			    0);
+			EXPECT_MEMEQ(self->s.im.p,
+				     self->s.om.p + 4096 + 2 * page - in, n);
+		}
+	}
+	close_window(&self->s, w, true);
+}
+
 TEST_F(win, whole_window_and_each_edge)
 {
 	u32 w, n = 4 * MIB + 100;
