@@ -288,7 +288,9 @@ static u64 start_clock(struct krmsg_ctx *ctx, u64 ns, const ktime_t *deadline)
 	ns = min_t(u64, ns, ctx->max_spin_ns);
 	if (deadline) {
 		left = ktime_to_ns(ktime_sub(*deadline, ktime_get()));
-		ns = min_t(u64, ns, max_t(s64, left, 0));
+		/* two clocks: to end early is to sleep for a microsecond */
+		left = max_t(s64, left, 0);
+		ns = min_t(u64, ns, (u64)left + left / 1024 + NSEC_PER_USEC);
 	}
 	return now + ns;
 }
