@@ -79,6 +79,11 @@ int krmsg_i_fail_ioctl(struct krmsg *k, int err, const char *what);
 int krmsg_i_ioctl(struct krmsg *k, unsigned long cmd, void *arg,
 		  const char *what);
 
+int krmsg_i_prep_remote(struct krmsg *k, uint8_t opcode, uint32_t endpoint,
+			const struct krmsg_piece *remote,
+			const struct krmsg_piece *pieces,
+			unsigned int nr_pieces, uint64_t tag, uint64_t arg,
+			unsigned int flags, uint64_t user_data);
 const char *krmsg_i_hint(int err);
 
 /* A block from krmsg_alloc that holds a range; its number never comes again. */

@@ -65,11 +65,11 @@ int krmsg_window_revoke(struct krmsg *k, uint32_t endpoint, uint32_t window,
 	return rc < 0 ? rc : (int)r.out_forced;
 }
 
-static int prep(struct krmsg *k, uint8_t opcode, uint32_t endpoint,
-		const struct krmsg_piece *remote,
-		const struct krmsg_piece *pieces, unsigned int nr_pieces,
-		uint64_t tag, uint64_t arg, unsigned int flags,
-		uint64_t user_data)
+int krmsg_i_prep_remote(struct krmsg *k, uint8_t opcode, uint32_t endpoint,
+			const struct krmsg_piece *remote,
+			const struct krmsg_piece *pieces,
+			unsigned int nr_pieces, uint64_t tag, uint64_t arg,
+			unsigned int flags, uint64_t user_data)
 {
 	unsigned int nr = nr_pieces + 1;
 	struct krmsg_piece all[KRMSG_MAX_PIECES] = { *remote };
@@ -122,8 +122,8 @@ int krmsg_prep_write(struct krmsg *k, uint32_t endpoint, uint32_t window,
 {
 	const struct krmsg_piece remote = { .region = window, .offset = offset };
 
-	return prep(k, KRMSG_OP_WRITE, endpoint, &remote, pieces, nr_pieces,
-		    0, 0, flags, user_data);
+	return krmsg_i_prep_remote(k, KRMSG_OP_WRITE, endpoint, &remote, pieces,
+				   nr_pieces, 0, 0, flags, user_data);
 }
 
 /**
@@ -146,8 +146,8 @@ int krmsg_prep_read(struct krmsg *k, uint32_t endpoint, uint32_t window,
 {
 	const struct krmsg_piece remote = { .region = window, .offset = offset };
 
-	return prep(k, KRMSG_OP_READ, endpoint, &remote, pieces, nr_pieces,
-		    0, 0, flags, user_data);
+	return krmsg_i_prep_remote(k, KRMSG_OP_READ, endpoint, &remote, pieces,
+				   nr_pieces, 0, 0, flags, user_data);
 }
 
 /**
@@ -172,8 +172,9 @@ int krmsg_prep_write_notify(struct krmsg *k, uint32_t endpoint, uint32_t window,
 {
 	const struct krmsg_piece remote = { .region = window, .offset = offset };
 
-	return prep(k, KRMSG_OP_WRITE, endpoint, &remote, pieces, nr_pieces,
-		    value, 0, flags | KRMSG_SQE_NOTIFY, user_data);
+	return krmsg_i_prep_remote(k, KRMSG_OP_WRITE, endpoint, &remote, pieces,
+				   nr_pieces, value, 0,
+				   flags | KRMSG_SQE_NOTIFY, user_data);
 }
 
 /**
@@ -238,8 +239,8 @@ int krmsg_prep_fetch_add(struct krmsg *k, uint32_t endpoint, uint32_t window,
 {
 	const struct krmsg_piece remote = { .region = window, .offset = offset };
 
-	return prep(k, KRMSG_OP_FETCH_ADD, endpoint, &remote, result, 1, add, 0,
-		    flags, user_data);
+	return krmsg_i_prep_remote(k, KRMSG_OP_FETCH_ADD, endpoint, &remote,
+				   result, 1, add, 0, flags, user_data);
 }
 
 /**
@@ -263,6 +264,6 @@ int krmsg_prep_cmp_swap(struct krmsg *k, uint32_t endpoint, uint32_t window,
 {
 	const struct krmsg_piece remote = { .region = window, .offset = offset };
 
-	return prep(k, KRMSG_OP_CMP_SWAP, endpoint, &remote, result, 1, swap,
-		    compare, flags, user_data);
+	return krmsg_i_prep_remote(k, KRMSG_OP_CMP_SWAP, endpoint, &remote,
+				   result, 1, swap, compare, flags, user_data);
 }

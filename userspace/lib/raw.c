@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* What only raw endpoints have: see KRMSG_EPF_RAW. */
-#include <errno.h>
-#include <string.h>
 #include "internal.h"
 
 /**
@@ -93,37 +91,6 @@ int krmsg_raw_window(struct krmsg *k, uint32_t endpoint, uint32_t region,
 	return 0;
 }
 
-static int prep(struct krmsg *k, uint8_t opcode, uint32_t endpoint,
-		const struct krmsg_piece *pieces, unsigned int nr,
-		uint64_t tag, unsigned int flags, uint64_t user_data)
-{
-	struct krmsg_piece all[KRMSG_MAX_PIECES] = { { 0 } };
-	struct krmsg_sqe_ext *ext;
-	struct krmsg_sqe *sqe;
-
-	if (nr > KRMSG_MAX_PIECES)
-		return krmsg_i_fail(k, -EINVAL, "%u pieces; there may be %u",
-				    nr, KRMSG_MAX_PIECES);
-	if (krmsg_sq_space(k) < (nr > KRMSG_SQE_PIECES ? 2 : 1))
-		return krmsg_i_fail_fixed(k, -EAGAIN,
-			"the submission queue is full: submit, then try again");
-	if (nr)
-		memcpy(all, pieces, nr * sizeof(*pieces));
-	sqe = krmsg_get_sqe(k);
-	sqe->opcode = opcode;
-	sqe->nr_pieces = (uint8_t)nr;
-	sqe->flags = (uint16_t)flags;
-	sqe->target = endpoint;
-	sqe->user_data = user_data;
-	sqe->tag = tag;
-	memcpy(sqe->piece, all, sizeof(sqe->piece));
-	if (nr > KRMSG_SQE_PIECES) {
-		ext = (struct krmsg_sqe_ext *)krmsg_get_sqe(k);
-		memcpy(ext->piece, all + KRMSG_SQE_PIECES, sizeof(ext->piece));
-	}
-	return 0;
-}
-
 /**
  * krmsg_prep_send_imm - queue a SEND with immediate data
  * @k: the context
@@ -141,8 +108,8 @@ int krmsg_prep_send_imm(struct krmsg *k, uint32_t endpoint,
 			unsigned int nr_pieces, uint32_t imm,
 			unsigned int flags, uint64_t user_data)
 {
-	return prep(k, KRMSG_OP_SEND, endpoint, pieces, nr_pieces, imm,
-		    flags | KRMSG_SQE_IMM, user_data);
+	return krmsg_prep_send(k, endpoint, pieces, nr_pieces, imm,
+			       flags | KRMSG_SQE_IMM, user_data);
 }
 
 /**
@@ -162,8 +129,8 @@ int krmsg_prep_send_inv(struct krmsg *k, uint32_t endpoint,
 			unsigned int nr_pieces, uint32_t rkey,
 			unsigned int flags, uint64_t user_data)
 {
-	return prep(k, KRMSG_OP_SEND, endpoint, pieces, nr_pieces, rkey,
-		    flags | KRMSG_SQE_INVALIDATE, user_data);
+	return krmsg_prep_send(k, endpoint, pieces, nr_pieces, rkey,
+			       flags | KRMSG_SQE_INVALIDATE, user_data);
 }
 
 /**
@@ -185,16 +152,9 @@ int krmsg_prep_write_imm(struct krmsg *k, uint32_t endpoint, uint32_t rkey,
 			 unsigned int nr_pieces, uint32_t imm,
 			 unsigned int flags, uint64_t user_data)
 {
-	struct krmsg_piece all[KRMSG_MAX_PIECES] = {
-		{ .region = rkey, .offset = addr },
-	};
+	const struct krmsg_piece remote = { .region = rkey, .offset = addr };
 
-	if (nr_pieces >= KRMSG_MAX_PIECES)
-		return krmsg_i_fail(k, -EINVAL,
-				    "%u pieces; there may be %u", nr_pieces,
-				    KRMSG_MAX_PIECES - 1);
-	if (nr_pieces)
-		memcpy(all + 1, pieces, nr_pieces * sizeof(*pieces));
-	return prep(k, KRMSG_OP_WRITE, endpoint, all, nr_pieces + 1, imm,
-		    flags | KRMSG_SQE_IMM, user_data);
+	return krmsg_i_prep_remote(k, KRMSG_OP_WRITE, endpoint, &remote, pieces,
+				   nr_pieces, imm, 0, flags | KRMSG_SQE_IMM,
+				   user_data);
 }
