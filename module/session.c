@@ -437,8 +437,7 @@ static int take_request(struct krmsg_ep *ep, struct rdma_cm_id *id,
 /* What a data lane that cannot be made means for its endpoint. */
 static void lane_failed(struct krmsg_ep *ep, int err)
 {
-	/* the manager's word for a peer that is gone, and soft-iWARP's */
-	bool gone = err == -EINVAL || err == -ECONNRESET;
+	bool gone = krmsg_cm_gone(err);
 
 	krmsg_lock(ep->ctx);
 	krmsg_ep_fault(ep, gone ? -ECONNRESET : err,

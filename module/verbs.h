@@ -650,6 +650,15 @@ static inline void krmsg_ep_put(struct krmsg_ep *ep)
 /* teardown.c */
 void krmsg_ep_end_work(struct work_struct *work);
 
+/*
+ * Has an answer to a connect request failed because the peer is gone? The
+ * manager's word for that, and soft-iWARP's.
+ */
+static inline bool krmsg_cm_gone(int err)
+{
+	return err == -EINVAL || err == -ECONNRESET;
+}
+
 /* cm.c */
 int krmsg_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);
 int krmsg_cm_accept(struct krmsg_lane *lane, const struct rdma_conn_param *req,
