@@ -91,12 +91,7 @@ static int alloc_frames(struct krmsg_lane *lane)
 	return 0;
 }
 
-/**
- * krmsg_lane_qp_event() - an asynchronous event of a lane's queue pair
- * @ev: the event
- * @arg: the lane
- */
-void krmsg_lane_qp_event(struct ib_event *ev, void *arg)
+static void qp_event(struct ib_event *ev, void *arg)
 {
 	struct krmsg_lane *lane = arg;
 	struct krmsg_ep *ep = lane->ep;
@@ -109,37 +104,56 @@ void krmsg_lane_qp_event(struct ib_event *ev, void *arg)
 			 ep->obj.id, lane->lane, ib_event_msg(ev->event));
 }
 
-static int create_qp(struct krmsg_lane *lane, u32 inline_bytes)
+/**
+ * krmsg_lane_make_qp() - make a queue pair for a lane
+ * @lane: the lane, with id and devcq; ep->pd is there
+ * @cap: what it holds; gets what the device has made of it
+ *
+ * Return: 0 or a negative errno. Sleeps.
+ */
+int krmsg_lane_make_qp(struct krmsg_lane *lane, struct ib_qp_cap *cap)
 {
-	bool data = lane->lane == KRMSG_LANE_DATA;
-	struct krmsg_ep *ep = lane->ep;
 	struct ib_qp_init_attr attr = {
-		.event_handler = krmsg_lane_qp_event,
+		.event_handler = qp_event,
 		.qp_context = lane,
 		.send_cq = lane->devcq->cq,
 		.recv_cq = lane->devcq->cq,
-		.cap = {
-			/* one more of each for the drain marker */
-			.max_send_wr = lane->sq_size + 1,
-			.max_recv_wr = lane->nr_slots + 1,
-			.max_send_sge = data ? ep->dev->max_write_sge : 1,
-			.max_recv_sge = 1,
-			.max_inline_data = inline_bytes,
-		},
+		.cap = *cap,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 	};
 	int err;
 
 	err = krmsg_fault(KRMSG_FAULT_ALLOC_QP) ?:
-	      rdma_create_qp(lane->id, ep->pd, &attr);
+	      rdma_create_qp(lane->id, lane->ep->pd, &attr);
 	/* soft RoCE's word for a socket that there is no memory for */
 	if (err == -ENFILE)
 		err = -ENOMEM;
 	if (err)
 		return err;
 	lane->qp = lane->id->qp;
-	lane->max_inline = attr.cap.max_inline_data;
+	*cap = attr.cap;
+	return 0;
+}
+
+static int create_qp(struct krmsg_lane *lane, u32 inline_bytes)
+{
+	bool data = lane->lane == KRMSG_LANE_DATA;
+	struct krmsg_ep *ep = lane->ep;
+	struct ib_qp_cap cap = {
+		/* one more of each for the drain marker */
+		.max_send_wr = lane->sq_size + 1,
+		.max_recv_wr = lane->nr_slots + 1,
+		.max_send_sge = data ? ep->dev->max_write_sge : 1,
+		.max_recv_sge = 1,
+		.max_inline_data = inline_bytes,
+	};
+	int err;
+
+	err = krmsg_lane_make_qp(lane, &cap);
+	if (err)
+		return err;
+	lane->max_inline = cap.max_inline_data;
 	/*
 	 * soft-iWARP does not copy what is long and not signalled, and a later
 	 * completion does not say that it has left.

@@ -179,24 +179,8 @@ static bool may_be_silent(struct krmsg_ep *ep, struct krmsg_req *req)
 	return !(next->flags & KRMSG_SQE_FENCE) &&
 	       !is_atomic(next->opcode) &&
 	       rwin_of(ep, next)->state == KRMSG_RWIN_OPEN &&
+	       /* and there is room for that, see krmsg_data_room() */
 	       krmsg_lane_sq_free(&ep->data) > (ep->dev->iwarp ? 8 : 2);
-}
-
-static u32 fill_sges(struct krmsg_ep *ep, struct krmsg_req *req,
-		     struct ib_sge *sge, u32 max, int *nr)
-{
-	u32 bytes = 0, run;
-	int n;
-
-	for (n = 0; n < ep->dev->max_write_sge && bytes < max; n++) {
-		run = krmsg_req_dma(req, &req->cur, ep->slot, max - bytes,
-				    &sge[n].addr);
-		sge[n].length = run;
-		sge[n].lkey = ep->pd->local_dma_lkey;
-		bytes += run;
-	}
-	*nr = n;
-	return bytes;
 }
 
 /* A work request of a request, ready but for how it completes. */
@@ -246,7 +230,8 @@ static int post_bytes(struct krmsg_ep *ep, struct krmsg_req *req)
 		wr.rkey = k->rkey;
 		bytes = min3(req->os.left, k->length - (req->os.at - k->start),
 			     (u32)SZ_2M);
-		bytes = fill_sges(ep, req, sge, bytes, &wr.wr.num_sge);
+		wr.wr.num_sge = ep->dev->max_write_sge;
+		bytes = krmsg_req_sges(ep, req, sge, &wr.wr.num_sge, bytes);
 		req->os.at += bytes;
 		req->os.left -= bytes;
 	}
@@ -320,6 +305,7 @@ static int post_atomic(struct krmsg_ep *ep, struct krmsg_req *req)
 			.opcode = swap ? IB_WR_ATOMIC_CMP_AND_SWP :
 				  IB_WR_ATOMIC_FETCH_AND_ADD,
 			.sg_list = &sge,
+			.num_sge = 1,
 		},
 		.remote_addr = k->addr + (req->os.at - k->start),
 		.rkey = k->rkey,
@@ -327,7 +313,7 @@ static int post_atomic(struct krmsg_ep *ep, struct krmsg_req *req)
 		.swap = swap ? req->tag : 0,
 	};
 
-	fill_sges(ep, req, &sge, sizeof(u64), &wr.wr.num_sge);
+	krmsg_req_sges(ep, req, &sge, &wr.wr.num_sge, sizeof(u64));
 	req->os.at += sizeof(u64);
 	req->os.left = 0;
 	return post(ep, req, &wr.wr);

@@ -144,36 +144,6 @@ static struct krmsg_raw_wr *make_wrs(struct krmsg_ep *ep, u32 nr,
 	return w;
 }
 
-static int create_qp(struct krmsg_ep *ep, u32 sends, u32 recvs)
-{
-	struct krmsg_lane *lane = &ep->msg;
-	struct krmsg_raw *raw = ep->raw;
-	struct ib_qp_init_attr attr = {
-		.event_handler = krmsg_lane_qp_event,
-		.qp_context = lane,
-		.send_cq = lane->devcq->cq,
-		.recv_cq = lane->devcq->cq,
-		.cap = {
-			.max_send_wr = sends,
-			.max_recv_wr = recvs,
-			.max_send_sge = raw->send_sge,
-			.max_recv_sge = raw->recv_sge,
-		},
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_RC,
-	};
-	int err;
-
-	err = krmsg_fault(KRMSG_FAULT_ALLOC_QP) ?:
-	      rdma_create_qp(lane->id, ep->pd, &attr);
-	/* soft RoCE's word for a socket that there is no memory for */
-	if (err == -ENFILE)
-		err = -ENOMEM;
-	if (!err)
-		lane->qp = lane->id->qp;
-	return err;
-}
-
 /**
  * krmsg_raw_create() - make the queue pair, and post the RECVs that wait
  * @ep: a raw endpoint; its id has a device, ep->pd is there; ctx->mutex and
@@ -189,27 +159,32 @@ int krmsg_raw_create(struct krmsg_ep *ep)
 	struct krmsg_lane *lane = &ep->msg;
 	struct krmsg_raw *raw = ep->raw;
 	struct krmsg_devcq *cq;
-	/* a drain marker each; of windows, a registration and an invalidation */
-	u32 sends = ep->cfg.max_sends + 2 * KRMSG_WINS + 1;
-	u32 recvs = ep->cfg.slots + 1;
+	struct ib_qp_cap cap = {
+		/* a drain marker each; of windows, REG_MR and LOCAL_INV */
+		.max_send_wr = ep->cfg.max_sends + 2 * KRMSG_WINS + 1,
+		.max_recv_wr = ep->cfg.slots + 1,
+		.max_send_sge = clamp_t(u32, a->max_send_sge, 1, KRMSG_RAW_SGE),
+		.max_recv_sge = clamp_t(u32, a->max_recv_sge, 1, KRMSG_RAW_SGE),
+	};
 	int err;
 
-	if (sends > ep->dev->max_qp_wr || recvs > ep->dev->max_qp_wr)
+	if (max(cap.max_send_wr, cap.max_recv_wr) > ep->dev->max_qp_wr)
 		return -ENOSPC;
-	raw->send_sge = clamp_t(u32, a->max_send_sge, 1, KRMSG_RAW_SGE);
-	raw->recv_sge = clamp_t(u32, a->max_recv_sge, 1, KRMSG_RAW_SGE);
+	/* a device may grant more, which nobody would use */
+	raw->send_sge = cap.max_send_sge;
+	raw->recv_sge = cap.max_recv_sge;
 	raw->sq_size = ep->cfg.max_sends;
 	raw->rq_size = ep->cfg.slots;
-	cq = krmsg_devcq_get(ep->ctx, ep->dev, sends + recvs);
+	lane->cqes = cap.max_send_wr + cap.max_recv_wr;
+	cq = krmsg_devcq_get(ep->ctx, ep->dev, lane->cqes);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	lane->devcq = cq;
-	lane->cqes = sends + recvs;
 	raw->sq = make_wrs(ep, raw->sq_size, krmsg_raw_sent);
 	raw->rq = make_wrs(ep, raw->rq_size, krmsg_raw_received);
 	if (!raw->sq || !raw->rq)
 		return -ENOMEM;
-	err = create_qp(ep, sends, recvs);
+	err = krmsg_lane_make_qp(lane, &cap);
 	if (err)
 		return err;
 	krmsg_lock(ep->ctx);

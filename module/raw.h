@@ -89,7 +89,7 @@ int krmsg_raw_key_open(struct krmsg_ep *ep, struct krmsg_win *w);
 void krmsg_raw_key_kill(struct krmsg_ep *ep, struct krmsg_win *w);
 
 /* lane.c */
-void krmsg_lane_qp_event(struct ib_event *ev, void *arg);
+int krmsg_lane_make_qp(struct krmsg_lane *lane, struct ib_qp_cap *cap);
 
 /* window.c */
 void krmsg_window_over(struct krmsg_ep *ep, struct krmsg_win *w);

@@ -102,25 +102,6 @@ static u32 sq_free(const struct krmsg_raw *raw)
 	return raw->sq_size - (raw->sq_posted - raw->sq_retired);
 }
 
-static u32 fill_sges(struct krmsg_ep *ep, struct krmsg_req *req,
-		     struct ib_sge *sge, u32 max_sge, int *nr)
-{
-	u32 bytes = 0, run;
-	int n;
-
-	for (n = 0; n < max_sge && bytes < KRMSG_RAW_MAX_BYTES; n++) {
-		run = krmsg_req_dma(req, &req->cur, ep->slot,
-				    KRMSG_RAW_MAX_BYTES - bytes, &sge[n].addr);
-		if (!run)
-			break;
-		sge[n].length = run;
-		sge[n].lkey = ep->pd->local_dma_lkey;
-		bytes += run;
-	}
-	*nr = n;
-	return bytes;
-}
-
 static int post(struct krmsg_ep *ep, struct krmsg_req *req,
 		struct ib_send_wr *wr)
 {
@@ -145,9 +126,13 @@ static int post(struct krmsg_ep *ep, struct krmsg_req *req,
 static int post_send(struct krmsg_ep *ep, struct krmsg_req *req)
 {
 	struct ib_sge sge[KRMSG_RAW_SGE] __uninitialized;
-	struct ib_send_wr wr = { .opcode = IB_WR_SEND, .sg_list = sge };
+	struct ib_send_wr wr = {
+		.opcode = IB_WR_SEND,
+		.sg_list = sge,
+		.num_sge = ep->raw->send_sge,
+	};
 
-	if (fill_sges(ep, req, sge, ep->raw->send_sge, &wr.num_sge) <
+	if (krmsg_req_sges(ep, req, sge, &wr.num_sge, KRMSG_RAW_MAX_BYTES) <
 	    req->length)
 		return -EMSGSIZE;
 	if (req->flags & KRMSG_SQE_IMM) {
@@ -170,15 +155,17 @@ static int post_bytes(struct krmsg_ep *ep, struct krmsg_req *req)
 		.wr = {
 			.opcode = read ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE,
 			.sg_list = sge,
+			.num_sge = ep->raw->send_sge,
 		},
 		.remote_addr = req->os.addr + (req->length - req->os.left),
 		.rkey = req->os.rkey,
 	};
-	u32 max = ep->raw->send_sge;
 
 	if (read)
-		max = min(max, ep->dev->max_read_sge);
-	req->os.left -= fill_sges(ep, req, sge, max, &wr.wr.num_sge);
+		wr.wr.num_sge = min_t(u32, wr.wr.num_sge,
+				      ep->dev->max_read_sge);
+	req->os.left -= krmsg_req_sges(ep, req, sge, &wr.wr.num_sge,
+				       KRMSG_RAW_MAX_BYTES);
 	if (!req->os.left && (req->flags & KRMSG_SQE_IMM)) {
 		wr.wr.opcode = IB_WR_RDMA_WRITE_WITH_IMM;
 		wr.wr.ex.imm_data = cpu_to_be32(req->tag);
@@ -195,6 +182,7 @@ static int post_atomic(struct krmsg_ep *ep, struct krmsg_req *req)
 			.opcode = swap ? IB_WR_ATOMIC_CMP_AND_SWP :
 				  IB_WR_ATOMIC_FETCH_AND_ADD,
 			.sg_list = &sge,
+			.num_sge = 1,
 		},
 		.remote_addr = req->os.addr,
 		.rkey = req->os.rkey,
@@ -202,7 +190,8 @@ static int post_atomic(struct krmsg_ep *ep, struct krmsg_req *req)
 		.swap = swap ? req->tag : 0,
 	};
 
-	req->os.left -= fill_sges(ep, req, &sge, 1, &wr.wr.num_sge);
+	req->os.left -= krmsg_req_sges(ep, req, &sge, &wr.wr.num_sge,
+				       sizeof(u64));
 	return post(ep, req, &wr.wr);
 }
 
@@ -327,8 +316,9 @@ void krmsg_raw_post_recvs(struct krmsg_ep *ep)
 		w = &raw->rq[raw->rq_posted % raw->rq_size];
 		w->req = req;
 		wr.wr_cqe = &w->cqe;
-		if (fill_sges(ep, req, sge, raw->recv_sge, &wr.num_sge) <
-		    req->length) {
+		wr.num_sge = raw->recv_sge;
+		if (krmsg_req_sges(ep, req, sge, &wr.num_sge,
+				   KRMSG_RAW_MAX_BYTES) < req->length) {
 			list_del_init(&req->node);
 			ep->own_bufq.nr_bufs--;
 			krmsg_req_end(ep->ctx, req, -EMSGSIZE);

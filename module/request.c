@@ -156,6 +156,35 @@ u32 krmsg_req_dma(const struct krmsg_req *req, struct krmsg_cursor *cur,
 	return run;
 }
 
+/**
+ * krmsg_req_sges() - list the next bytes of a request for a work request
+ * @ep: the endpoint, locked
+ * @req: the request; its cursor moves behind them
+ * @sge: gets the list
+ * @nr: entries at most; gets those used
+ * @max: bytes at most
+ *
+ * Return: bytes listed.
+ */
+u32 krmsg_req_sges(struct krmsg_ep *ep, struct krmsg_req *req,
+		   struct ib_sge *sge, int *nr, u32 max)
+{
+	u32 bytes = 0, run;
+	int n;
+
+	for (n = 0; n < *nr && bytes < max; n++) {
+		run = krmsg_req_dma(req, &req->cur, ep->slot, max - bytes,
+				    &sge[n].addr);
+		if (!run)
+			break;
+		sge[n].length = run;
+		sge[n].lkey = ep->pd->local_dma_lkey;
+		bytes += run;
+	}
+	*nr = n;
+	return bytes;
+}
+
 /* Copy what lies in one page of a region. */
 static __always_inline void copy_run(const struct krmsg_region *r, u64 pos, void *to, u32 n)
 {

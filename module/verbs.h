@@ -605,6 +605,8 @@ void krmsg_req_free(struct krmsg_ctx *ctx, struct krmsg_req *req);
 void krmsg_req_drop_pieces(struct krmsg_ctx *ctx, struct krmsg_req *req);
 u32 krmsg_req_dma(const struct krmsg_req *req, struct krmsg_cursor *cur,
 		  int slot, u32 max, u64 *dma);
+u32 krmsg_req_sges(struct krmsg_ep *ep, struct krmsg_req *req,
+		   struct ib_sge *sge, int *nr, u32 max);
 void krmsg_req_copy(const struct krmsg_req *req, void *to);
 bool krmsg_req_cursor(const struct krmsg_req *req, u32 at,
 		      struct krmsg_cursor *cur);
