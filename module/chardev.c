@@ -166,6 +166,11 @@ static void krmsg_show_fdinfo(struct seq_file *m, struct file *file)
 	krmsg_show(m, "recovery-ns", c.out_recovery_ns);
 	krmsg_show(m, "replayed", c.out_replayed);
 	krmsg_show(m, "heartbeats", c.out_heartbeats);
+	krmsg_show(m, "writes", c.out_writes);
+	krmsg_show(m, "write-bytes", c.out_write_bytes);
+	krmsg_show(m, "reads", c.out_reads);
+	krmsg_show(m, "read-bytes", c.out_read_bytes);
+	krmsg_show(m, "atomics", c.out_atomics);
 	krmsg_show(m, "submitted", c.out_submitted);
 	krmsg_show(m, "records", c.out_records);
 	krmsg_show(m, "sleeps", c.out_sleeps);

@@ -68,6 +68,7 @@ struct krmsg_stats {
 	u64 rx_no_buffer, rx_too_long;
 	u64 acks, canceled, errors, records;
 	u64 recoveries, recovered, recovery_ns, replayed, heartbeats;
+	u64 writes, write_bytes, reads, read_bytes, atomics;
 };
 
 /* Memory of both rings, one vmap()ed range laid out as the process maps it. */
@@ -310,6 +311,7 @@ extern bool krmsg_raw_permitted;
 extern unsigned int krmsg_first_sequence;
 extern unsigned int krmsg_remember_ms;
 extern unsigned int krmsg_slot_size;
+extern unsigned int krmsg_signal_every;
 extern int krmsg_sqpoll_max;
 
 #define KRMSG_REMEMBER_MS	120000
@@ -396,6 +398,7 @@ void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx);
 #define KRMSG_MIN_REQS		8
 #define KRMSG_MAX_REQS		32768
 #define KRMSG_DEF_REQS		1024
+#define KRMSG_DEF_SLOTS		64	/* of an endpoint */
 #define KRMSG_MAX_OBJS		65535
 #define KRMSG_MAX_MESSAGE	U32_MAX
 #define KRMSG_SLOT_SIZE		4096U	/* default, smallest, and the step */
@@ -405,6 +408,15 @@ void krmsg_ctx_verbs_exit(struct krmsg_ctx *ctx);
 #define KRMSG_MAX_SQ_IDLE_US	(10U * USEC_PER_SEC)
 /* Default eager limit: what is left takes the header, and may take others. */
 #define KRMSG_EAGER_OF(slot)	((slot) / 4 * 3)
+
+/* Frames from one signalled to the next, of so many that may be on their way. */
+static inline u32 krmsg_signal_interval(u32 frames)
+{
+	/* buffers have to come back before all are used */
+	u32 most = max(frames / 4, 1U);
+
+	return min(READ_ONCE(krmsg_signal_every) ?: most, most);
+}
 
 static inline bool krmsg_slot_size_valid(u32 size)
 {

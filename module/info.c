@@ -32,6 +32,11 @@ void krmsg_add_stats(struct krmsg_counters *out, const struct krmsg_stats *s)
 	out->out_recovery_ns += s->recovery_ns;
 	out->out_replayed += s->replayed;
 	out->out_heartbeats += s->heartbeats;
+	out->out_writes += s->writes;
+	out->out_write_bytes += s->write_bytes;
+	out->out_reads += s->reads;
+	out->out_read_bytes += s->read_bytes;
+	out->out_atomics += s->atomics;
 }
 
 static struct krmsg_ep *find(struct krmsg_ctx *ctx, u32 id)

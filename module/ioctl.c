@@ -371,8 +371,8 @@ static int krmsg_do_start(struct krmsg_call *call)
 	.reserved_end = offsetofend(struct _struct, _field)
 
 static const struct krmsg_op_ioctl krmsg_ioctls[] = {
-	KRMSG_IOCTL(QUERY, krmsg_query, krmsg_do_query,
-		    KRMSG_OUT(krmsg_query, out_abi, out_sizes),
+	KRMSG_GROWN(QUERY, krmsg_query, out_sizes, krmsg_do_query,
+		    KRMSG_OUT(krmsg_query, out_abi, out_reserved),
 		    .need = KRMSG_FOREIGN | KRMSG_WHEN_DEAD),
 	KRMSG_GROWN(SETUP, krmsg_setup, out_mmap_bytes, krmsg_do_setup,
 		    KRMSG_ZERO(krmsg_setup, reserved),
@@ -390,7 +390,7 @@ static const struct krmsg_op_ioctl krmsg_ioctls[] = {
 		    .need = KRMSG_WHEN_DEAD),
 	KRMSG_GROWN(COUNTERS, krmsg_counters, out_heartbeats, krmsg_do_counters,
 		    KRMSG_ZERO(krmsg_counters, reserved),
-		    KRMSG_OUT(krmsg_counters, out_tx_messages, out_sq_ns),
+		    KRMSG_OUT(krmsg_counters, out_tx_messages, out_atomics),
 		    .need = KRMSG_WHEN_DEAD),
 	KRMSG_IOCTL(DEVICE, krmsg_device_info, krmsg_do_device,
 		    KRMSG_OUT(krmsg_device_info, out_ports, out_why)),

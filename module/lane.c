@@ -183,11 +183,13 @@ int krmsg_lane_create(struct krmsg_lane *lane)
 		/* one more of each for a BYE, which is never counted */
 		lane->nr_slots = ep->cfg.slots + 1;
 		lane->nr_sbufs = ep->cfg.slots + 1;
+		lane->signal_every = krmsg_signal_interval(lane->nr_sbufs);
 		/* each key takes a registration and, on errors, its end */
 		lane->sq_size = lane->nr_sbufs + 4 * KRMSG_MRS;
 	} else {
 		lane->nr_slots = KRMSG_DATA_SLOTS;
 		lane->nr_sbufs = 1;
+		lane->signal_every = 1;
 		lane->sq_size = KRMSG_READS + 1;
 	}
 	if (lane->sq_size + 1 > ep->dev->max_qp_wr ||

@@ -52,6 +52,10 @@ static const struct kernel_param_ops slot_size_ops = {
 module_param_cb(slot_size, &slot_size_ops, &krmsg_slot_size, 0644);
 MODULE_PARM_DESC(slot_size, "bytes of a receive slot where an endpoint does not say (4096 to 32768 by 4096, default 4096)");
 
+unsigned int krmsg_signal_every;
+module_param_named(signal_interval, krmsg_signal_every, uint, 0644);
+MODULE_PARM_DESC(signal_interval, "frames of a new endpoint from one send completion to the next; 0, and at most: a quarter of its slots (default 0)");
+
 int krmsg_sqpoll_max = -1;
 module_param_named(sqpoll_threads, krmsg_sqpoll_max, int, 0644);
 MODULE_PARM_DESC(sqpoll_threads, "submission threads at a time; -1: one less than processors online (default -1)");

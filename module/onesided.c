@@ -109,6 +109,29 @@ int krmsg_onesided_start(struct krmsg_ep *ep, const struct krmsg_op *op,
 	return 0;
 }
 
+/**
+ * krmsg_onesided_count() - count a request that has succeeded
+ * @ep: the endpoint, locked
+ * @req: the request
+ */
+void krmsg_onesided_count(struct krmsg_ep *ep, const struct krmsg_req *req)
+{
+	struct krmsg_stats *s = &ep->stats;
+
+	switch (req->opcode) {
+	case KRMSG_OP_WRITE:
+		s->writes++;
+		s->write_bytes += req->length;
+		break;
+	case KRMSG_OP_READ:
+		s->reads++;
+		s->read_bytes += req->length;
+		break;
+	default:
+		s->atomics++;
+	}
+}
+
 /* It leaves the data lane. */
 static void leave(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
 {
@@ -116,7 +139,10 @@ static void leave(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
 
 	list_del_init(&req->node);
 	ep->win.nr--;
-	ep->win.done += !result;
+	if (!result) {
+		ep->win.done++;
+		krmsg_onesided_count(ep, req);
+	}
 	if (req->os.begun && !--w->uses)
 		krmsg_rwin_idle(ep, w);
 }

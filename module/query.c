@@ -39,6 +39,8 @@ void krmsg_query(struct krmsg_query *q)
 	q->out_window = KRMSG_WINDOW;
 	q->out_max_slot_size = KRMSG_MAX_SLOT_SIZE;
 	q->out_sqpoll_threads = krmsg_sqpoll_limit();
+	q->out_signal_interval = krmsg_signal_interval(KRMSG_DEF_SLOTS + 1);
+	q->out_reserved = 0;
 	for (i = 0; i < ARRAY_SIZE(q->out_sizes); i++)
 		q->out_sizes[i] = krmsg_ioctl_size(i);
 }

@@ -207,10 +207,12 @@ static void end(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
 {
 	list_del_init(&req->node);
 	ep->nr_sends--;
-	if (!result && req->opcode == KRMSG_OP_SEND)
+	if (!result && req->opcode == KRMSG_OP_SEND) {
 		ep->stats.tx_messages++;
-	if (!result && req->opcode != KRMSG_OP_READ)
 		ep->stats.tx_zero_copy += req->length;
+	} else if (!result) {
+		krmsg_onesided_count(ep, req);
+	}
 	krmsg_req_end(ep->ctx, req, result);
 }
 

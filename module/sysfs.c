@@ -41,6 +41,11 @@ KRMSG_TOTAL(recovered);
 KRMSG_TOTAL(recovery_ns);
 KRMSG_TOTAL(replayed);
 KRMSG_TOTAL(heartbeats);
+KRMSG_TOTAL(writes);
+KRMSG_TOTAL(write_bytes);
+KRMSG_TOTAL(reads);
+KRMSG_TOTAL(read_bytes);
+KRMSG_TOTAL(atomics);
 
 static struct attribute *krmsg_attrs[] = {
 	&dev_attr_contexts.attr,
@@ -59,6 +64,11 @@ static struct attribute *krmsg_attrs[] = {
 	&dev_attr_recovery_ns.attr,
 	&dev_attr_replayed.attr,
 	&dev_attr_heartbeats.attr,
+	&dev_attr_writes.attr,
+	&dev_attr_write_bytes.attr,
+	&dev_attr_reads.attr,
+	&dev_attr_read_bytes.attr,
+	&dev_attr_atomics.attr,
 	NULL
 };
 

@@ -44,10 +44,8 @@ static void sbuf_step(struct krmsg_lane *lane, struct krmsg_sbuf *sb, bool inl)
 static bool must_signal(const struct krmsg_lane *lane, const struct tx_frame *f,
 			u32 wrs)
 {
-	/* each end of a quarter of the frames, so that buffers come back */
 	return f->fin || f->bye || lane->ep->state == KRMSG_S_CLOSING ||
-	       lane->wr_posted + wrs - lane->wr_signaled >=
-	       max(lane->nr_sbufs / 4, 1U);
+	       lane->wr_posted + wrs - lane->wr_signaled >= lane->signal_every;
 }
 
 /* Put the key registrations that a frame announces before it. */

@@ -23,7 +23,6 @@
 #include "state.h"
 #include "wire.h"
 
-#define KRMSG_DEF_SLOTS		64
 #define KRMSG_MIN_SLOTS		8
 #define KRMSG_MAX_SLOTS		1024
 #define KRMSG_DATA_SLOTS	4	/* receive slots of the data lane */
@@ -325,6 +324,7 @@ struct krmsg_lane {
 	u32 nr_repost;
 	u32 sq_size;
 	u32 max_inline;
+	u32 signal_every;
 	u32 loud_from;
 	u32 wr_posted;
 	u32 wr_retired;

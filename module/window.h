@@ -146,6 +146,7 @@ void krmsg_rwin_idle(struct krmsg_ep *ep, struct krmsg_rwin *w);
 /* onesided.c */
 int krmsg_onesided_start(struct krmsg_ep *ep, const struct krmsg_op *op,
 			 struct krmsg_req *req);
+void krmsg_onesided_count(struct krmsg_ep *ep, const struct krmsg_req *req);
 void krmsg_onesided_pump(struct krmsg_ep *ep);
 void krmsg_onesided_done(struct krmsg_ep *ep, struct krmsg_req *req);
 void krmsg_onesided_failed(struct krmsg_req *req, const struct ib_wc *wc);

@@ -66,7 +66,7 @@ static void prepare_window(void *arg)
 	.size = sizeof(struct krmsg_##s), __VA_ARGS__ }
 
 static const struct cmd cmds[] = {
-	CMD(QUERY, query),
+	CMD(QUERY, query, .first = 208),
 	CMD(SETUP, setup, .result = EBUSY, .first = 56, .flags = true),
 	CMD(ENTER, enter, .flags = true),
 	CMD(LAST_ERROR, last_error, .prepare = prepare_last_error),
@@ -336,16 +336,35 @@ TEST(query)
 	EXPECT_GE(q.out_max_objects, 1024);
 	EXPECT_EQ(256, q.out_window);
 	EXPECT_EQ(32 * KIB, q.out_max_slot_size);
+	EXPECT_EQ(16, q.out_signal_interval);
+	EXPECT_EQ(0, q.out_reserved);
 	for (i = 0; i < ARRAY_SIZE(q.out_sizes); i++)
 		known += !!q.out_sizes[i];
 	EXPECT_EQ(ARRAY_SIZE(cmds), known);
 	ctx_close(&c);
 }
 
+TEST(info_names_what_is_there)
+{
+	char line[4096] = "", *named;
+	FILE *f;
+
+	HINT("krmsg info has a name for each feature of this module");
+	f = popen("krmsg info --json", "r");
+	ASSERT_TRUE(f);
+	line[fread(line, 1, sizeof(line) - 1, f)] = '\0';
+	EXPECT_EQ(0, pclose(f));
+	named = strstr(line, "\"features\"");
+	ASSERT_TRUE(named);
+	EXPECT_TRUE(strstr(named, "\"one-sided\""));
+	EXPECT_TRUE(!strstr(named, "bit-"));
+	EXPECT_TRUE(strstr(named, "\"signal_interval\""));
+}
+
 TEST(layout)
 {
 	HINT("the layout is one for 32 and 64 bits");
-	EXPECT_EQ(208, sizeof(struct krmsg_query));
+	EXPECT_EQ(216, sizeof(struct krmsg_query));
 	EXPECT_EQ(72, sizeof(struct krmsg_setup));
 	EXPECT_EQ(320, sizeof(struct krmsg_ring_hdr));
 	EXPECT_EQ(64, sizeof(struct krmsg_sqe_ext));

@@ -110,13 +110,13 @@ static const struct cmd {
 	bool bare;		/* in a context without rings */
 	void (*prepare)(struct world *w, union arg *a);
 } cmds[] = {
-	CMD(QUERY, query, out_abi, out_sizes),
+	CMD(QUERY, query, out_abi, out_reserved),
 	CMD(SETUP, setup, out_sq_entries, out_mmap_bytes, .bare = true),
 	CMD(ENTER, enter, out_submitted, out_records),
 	CMD(LAST_ERROR, last_error, out_errno, out_allowed,
 	    .prepare = for_last_error),
-	CMD(COUNTERS, counters, out_tx_messages, out_sq_ns),
-	CMD(COUNTERS, counters, out_tx_messages, out_sq_ns,
+	CMD(COUNTERS, counters, out_tx_messages, out_atomics),
+	CMD(COUNTERS, counters, out_tx_messages, out_atomics,
 	    .prepare = for_counters),
 	CMD(DEVICE, device_info, out_node_guid, out_atomic),
 	CMD(DEVICE, device_info, out_name, out_why),

@@ -530,6 +530,51 @@ TEST_F(win, atomic_operations)
 	EXPECT_EQ(0, breaks(self->s.i, self->s.ie));
 }
 
+/* What one side has done, as its endpoint or, with 0, its context tells it. */
+static void need_counted(struct ctx *c, u32 id, u64 writes, u64 write_bytes,
+			 u64 reads, u64 read_bytes, u64 atomics)
+{
+	struct krmsg_counters n;
+
+	test_ioctl_counters(c->fd, id, &n);
+	EXPECT_EQ(writes, n.out_writes);
+	EXPECT_EQ(write_bytes, n.out_write_bytes);
+	EXPECT_EQ(reads, n.out_reads);
+	EXPECT_EQ(read_bytes, n.out_read_bytes);
+	EXPECT_EQ(atomics, n.out_atomics);
+}
+
+TEST_F(win, counted)
+{
+	struct krmsg_device_info dev;
+	struct onesided *s = &self->s;
+	u32 w, rights = RW;
+
+	HINT("each that succeeds is counted once, with its bytes, by who submits it");
+	test_ioctl_device(s->o->fd, 0, &dev);
+	if (dev.out_atomic)
+		rights |= KRMSG_WIN_ATOMIC;
+	w = open_window(s, rights, 0, 65536);
+	need_counted(s->i, s->ie, 0, 0, 0, 0, 0);
+	one(s, KRMSG_OP_WRITE, w, 0, 0, 5000, 0);
+	one(s, KRMSG_OP_WRITE, w, 0, 0, 0, 0);
+	one(s, KRMSG_OP_READ, w, 0, 0, 300, 0);
+	need_counted(s->i, s->ie, 2, 5000, 1, 300, 0);
+	put_os(s, KRMSG_OP_WRITE, KRMSG_SQE_NOTIFY, 1, w, 0, 0, 70);
+	submit(s->i);
+	done(s->i, 1, 0);
+	got_free(need_type(s->o, KRMSG_REC_NOTIFY, s->oe));
+	if (dev.out_atomic)
+		atomic(s, KRMSG_OP_FETCH_ADD, w, 0, 1, 0, 0);
+	HINT("what is refused, and the owner's side, are not");
+	one(s, KRMSG_OP_WRITE, w, 65536, 0, 1, -ERANGE);
+	one(s, KRMSG_OP_READ, w, 65536, 0, 1, -ERANGE);
+	need_counted(s->i, s->ie, 3, 5070, 1, 300, dev.out_atomic ? 1 : 0);
+	need_counted(s->i, 0, 3, 5070, 1, 300, dev.out_atomic ? 1 : 0);
+	need_counted(s->o, s->oe, 0, 0, 0, 0, 0);
+	need_counted(s->o, 0, 0, 0, 0, 0, 0);
+}
+
 /* The peer's side of the recipe: data, then a fenced flag. */
 TEST_F_TIMEOUT(win, flag_after_data, 60)
 {

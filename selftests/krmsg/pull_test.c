@@ -443,6 +443,35 @@ TEST_F(pull, many_in_flight)
 	}
 }
 
+TEST_F(pull, offers_share_frames)
+{
+	struct krmsg_counters was, now;
+	struct pair *p = &self->p;
+	u32 i, n = 16, len = 9000;
+
+	HINT("16 large messages submitted together go in 4 frames");
+	for (i = 0; i <= n; i++)
+		put_recv(&p->b, p->eb, i, self->b.region, i * len, len);
+	submit(&p->b);
+	/* the first one brings the data lane */
+	put_send(&p->a, 0, p->ea, n, self->a.region, 0, len);
+	submit(&p->a);
+	done(&p->a, n, 0);
+	done(&p->b, 0, 0);
+	test_ioctl_counters(p->a.fd, p->ea, &was);
+	for (i = 0; i < n; i++)
+		put_send(&p->a, 0, p->ea, i, self->a.region, 0, len);
+	submit(&p->a);
+	for (i = 0; i < n; i++) {
+		done(&p->a, i, 0);
+		done(&p->b, i + 1, 0);
+	}
+	test_ioctl_counters(p->a.fd, p->ea, &now);
+	EXPECT_EQ(n, now.out_tx_offers - was.out_tx_offers);
+	EXPECT_EQ(4, now.out_tx_frames - now.out_acks -
+		     (was.out_tx_frames - was.out_acks));
+}
+
 TEST(ring_space_comes_back)
 {
 	struct pair_opt o = {

@@ -139,6 +139,7 @@ FIXTURE_SETUP(slot_parameter)
 
 FIXTURE_TEARDOWN(slot_parameter)
 {
+	EXPECT_TRUE(write_file(PARAMETERS, "signal_interval", "0"));
 	EXPECT_TRUE(write_file(PARAMETERS, "slot_size", self->was));
 }
 
@@ -166,4 +167,42 @@ TEST_F(slot_parameter, holds_for_who_does_not_say)
 	test_ioctl_endpoint(p.b.fd, p.eb, &info);
 	EXPECT_EQ(6 * KIB, info.out_eager_limit);
 	pair_close(&p);
+}
+
+TEST_F(slot_parameter, signal_interval)
+{
+	static const struct {
+		const char *set;
+		u32 interval;
+	} of[] = { { "1", 1 }, { "7", 7 }, { "16", 16 }, { "17", 16 },
+		   { "4294967295", 16 }, { "0", 16 } };
+	struct pair_opt o = {};
+	struct krmsg_counters n;
+	struct krmsg_query q;
+	struct mem a, b;
+	struct pair p;
+	size_t i, k;
+
+	HINT("how often a send asks the device for a completion; all goes on");
+	for (i = 0; i < ARRAY_SIZE(of); i++) {
+		ASSERT_TRUE(write_file(PARAMETERS, "signal_interval",
+				       of[i].set));
+		pair_init(&p, &o);
+		pair_mem(&p, &a, &b, PAGE);
+		test_ioctl_query(p.a.fd, &q);
+		EXPECT_EQ(of[i].interval, q.out_signal_interval);
+		/* more frames than there are buffers for */
+		for (k = 0; k < 200; k++) {
+			put_send(&p.a, KRMSG_SQE_QUIET, p.ea, k, a.region, 0, 8);
+			submit(&p.a);
+			got_free(need_type(&p.b, KRMSG_REC_MESSAGE, p.eb));
+		}
+		test_ioctl_counters(p.a.fd, p.ea, &n);
+		EXPECT_GE(n.out_tx_frames, 200);
+		mem_release(&p.a, &a);
+		mem_release(&p.b, &b);
+		pair_close(&p);
+		mem_put(&a);
+		mem_put(&b);
+	}
 }

@@ -167,6 +167,9 @@ struct krmsg_addr {
  *	contexts of the host; 0: there is no processor to spare
  * @out_sizes: sizeof of the ABI's structs, indexed by the low 8 bits of the
  *	ioctl number (SETUP at 1, ...), 0 where there is none
+ * @out_signal_interval: frames that a new endpoint with the default number of
+ *	slots sends from one completion of the device to the next; may be missing
+ * @out_reserved: 0
  *
  * Works before KRMSG_IOC_SETUP and from any process.
  */
@@ -191,6 +194,8 @@ struct krmsg_query {
 	__u16 out_max_slot_size;
 	__u16 out_sqpoll_threads;
 	__u16 out_sizes[64];
+	__u32 out_signal_interval;
+	__u32 out_reserved;
 };
 
 /* Flags of KRMSG_IOC_SETUP. */
@@ -655,9 +660,15 @@ struct krmsg_last_error {
  * @out_spin_misses: times ENTER spun in vain
  * @out_sq_sleeps: times the submission thread went to sleep
  * @out_sq_ns: processor time of the submission thread
+ * @out_writes: WRITEs done into the peer's memory
+ * @out_write_bytes: and their bytes
+ * @out_reads: READs done of the peer's memory
+ * @out_read_bytes: and their bytes
+ * @out_atomics: FETCH_ADDs and CMP_SWAPs done
  *
- * The fields behind out_heartbeats may be missing; they are counted for the
- * context only.
+ * One-sided requests are counted where they are submitted: the kernel of the
+ * memory's owner does not see them. The fields behind out_heartbeats may be
+ * missing; spin_misses, sq_sleeps and sq_ns are counted for the context only.
  */
 struct krmsg_counters {
 	__u32 size;
@@ -697,6 +708,11 @@ struct krmsg_counters {
 	__u64 out_spin_misses;
 	__u64 out_sq_sleeps;
 	__u64 out_sq_ns;
+	__u64 out_writes;
+	__u64 out_write_bytes;
+	__u64 out_reads;
+	__u64 out_read_bytes;
+	__u64 out_atomics;
 };
 
 /* Lanes, for KRMSG_IOC_INJECT. */

@@ -25,10 +25,26 @@ static const struct {
 	{ KRMSG_FEAT_POOL, "pool" },
 	{ KRMSG_FEAT_CANCEL, "cancel" },
 	{ KRMSG_FEAT_RECOVERY, "recovery" },
+	{ KRMSG_FEAT_ONE_SIDED, "one-sided" },
+	{ KRMSG_FEAT_NOTIFY, "notify" },
+	{ KRMSG_FEAT_ATOMIC, "atomic" },
 	{ KRMSG_FEAT_SQPOLL, "sqpoll" },
+	{ KRMSG_FEAT_RAW, "raw" },
 };
 
 #define NR_FEATURES	(sizeof(features) / sizeof(features[0]))
+
+/* The name of a feature bit; a newer module may have others. */
+static const char *feature(unsigned int bit, char *text, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < NR_FEATURES; i++)
+		if (features[i].bit == 1ULL << bit)
+			return features[i].name;
+	snprintf(text, size, "bit-%u", bit);
+	return text;
+}
 
 /* First line of a file below /sys/class/infiniband, "" when there is none. */
 static char *sysfs(char *text, size_t size, const char *fmt, const char *dev,
@@ -133,20 +149,23 @@ static uint64_t memlock(void)
 static void print_module(const struct krmsg_query *q)
 {
 	char a[UNIT_MAX], b[UNIT_MAX];
-	size_t i;
+	unsigned int i;
 
 	printf("module    ABI %u, this tool %d\n", q->out_abi,
 	       KRMSG_ABI_VERSION);
 	printf("features ");
-	for (i = 0; i < NR_FEATURES; i++)
-		if (q->out_features & features[i].bit)
-			printf(" %s", features[i].name);
+	for (i = 0; i < 64; i++)
+		if (q->out_features & 1ULL << i)
+			printf(" %s", feature(i, a, sizeof(a)));
 	printf("\nlimits    message %s, copied up to %s, %u pieces\n",
 	       format_bytes((double)q->out_max_message, a),
 	       format_bytes(q->out_eager_limit, b), q->out_max_pieces);
-	printf("          slots %s, an endpoint may ask for up to %s\n",
+	printf("          slots, and the frames that small messages share, %s; an endpoint may ask for up to %s\n",
 	       format_bytes(q->out_slot_size, a),
 	       format_bytes(q->out_max_slot_size, b));
+	if (q->out_signal_interval)
+		printf("          a send completion for %u frames\n",
+		       q->out_signal_interval);
 	printf("          SQ %u to %u entries, completion ring %s to %s\n",
 	       q->out_min_sq_entries, q->out_max_sq_entries,
 	       format_bytes(q->out_min_cq_bytes, a),
@@ -162,14 +181,15 @@ static void print_module(const struct krmsg_query *q)
 
 static void json_module(struct json *j, const struct krmsg_query *q)
 {
-	size_t i;
+	unsigned int i;
+	char text[16];
 
 	json_object(j, "module");
 	json_u64(j, "abi", q->out_abi);
 	json_array(j, "features");
-	for (i = 0; i < NR_FEATURES; i++)
-		if (q->out_features & features[i].bit)
-			json_string(j, NULL, features[i].name);
+	for (i = 0; i < 64; i++)
+		if (q->out_features & 1ULL << i)
+			json_string(j, NULL, feature(i, text, sizeof(text)));
 	json_close(j, ']');
 	json_u64(j, "max_message", q->out_max_message);
 	json_u64(j, "eager_limit", q->out_eager_limit);
@@ -185,6 +205,7 @@ static void json_module(struct json *j, const struct krmsg_query *q)
 	json_u64(j, "max_objects", q->out_max_objects);
 	json_u64(j, "window", q->out_window);
 	json_u64(j, "sqpoll_threads", q->out_sqpoll_threads);
+	json_u64(j, "signal_interval", q->out_signal_interval);
 	json_close(j, '}');
 	if (memlock() != UINT64_MAX)
 		json_u64(j, "memlock", memlock());

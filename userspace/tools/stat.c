@@ -240,6 +240,7 @@ static int totals(struct json *j)
 		"contexts", "endpoints", "regions", "pinned_pages",
 		"tx_messages", "tx_copied_bytes", "tx_zero_copy_bytes",
 		"rx_messages", "rx_copied_bytes", "rx_zero_copy_bytes",
+		"writes", "write_bytes", "reads", "read_bytes", "atomics",
 		"errors", "recoveries", "recovered", "replayed", "heartbeats",
 	};
 	uint64_t v;
