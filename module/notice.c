@@ -58,20 +58,21 @@ static int make_qp(struct notice *n, struct rdma_cm_id *id)
 	return rdma_create_qp(id, n->pd, &attr);
 }
 
+/*
+ * A handler may still be at work; none makes a queue pair after that. To destroy
+ * it may wait for one of soft-iWARP's events, so the handler is not held.
+ */
 static void free_qp(struct notice *n)
 {
-	/* a handler may still be at work */
 	rdma_lock_handler(n->id);
+	n->over = true;
+	rdma_unlock_handler(n->id);
 	if (n->id->qp)
 		rdma_destroy_qp(n->id);
 	if (!IS_ERR_OR_NULL(n->cq))
 		ib_destroy_cq(n->cq);
 	if (!IS_ERR_OR_NULL(n->pd))
 		ib_dealloc_pd(n->pd);
-	n->cq = NULL;
-	n->pd = NULL;
-	n->over = true;
-	rdma_unlock_handler(n->id);
 }
 
 static void end_work(struct work_struct *work)

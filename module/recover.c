@@ -234,8 +234,62 @@ void krmsg_recover_up(struct krmsg_ep *ep)
 }
 
 /**
+ * krmsg_recover_reason() - why an endpoint does not take a new link now
+ * @ep: the endpoint
+ *
+ * Return: KRMSG_REJ_...; what goes with KRMSG_REJ_OVER is rx.base.
+ */
+u32 krmsg_recover_reason(struct krmsg_ep *ep)
+{
+	u32 reason = KRMSG_REJ_DEVICE;
+
+	krmsg_lock(ep->ctx);
+	if (krmsg_state_ending(ep->state))
+		reason = ep->why.error ? KRMSG_REJ_DIED : KRMSG_REJ_OVER;
+	krmsg_unlock(ep->ctx);
+	return reason;
+}
+
+/* Keep a request for the work item. Its events mean nothing until then. */
+static void keep(struct krmsg_ep *ep, struct krmsg_asked *to,
+		 struct rdma_cm_id *id, struct krmsg_cm_grave *grave, u32 epoch,
+		 const struct rdma_conn_param *params)
+{
+	to->id = id;
+	to->grave = grave;
+	to->epoch = epoch;
+	to->params = *params;
+	to->params.private_data = NULL;
+	id->context = &ep->rec.kind;
+}
+
+static struct krmsg_asked take(struct krmsg_asked *from)
+{
+	struct krmsg_asked a = *from;
+
+	from->id = NULL;
+	from->grave = NULL;
+	return a;
+}
+
+/* Refuse what was taken, if there is anything. Sleeps. */
+static void refuse(struct krmsg_ep *ep, const struct krmsg_asked *a, u32 reason)
+{
+	if (!a->id)
+		return;
+	krmsg_cm_reject(a->id, reason, ep->rx.base, NULL, 0);
+	krmsg_cm_bury(a->grave, a->id, ep);
+}
+
+/* Can an endpoint take what somebody has asked for with this id? */
+static bool may_ask(const struct krmsg_ep *ep, const struct rdma_cm_id *id)
+{
+	return !ep->torn && !ep->active && id->device == ep->dev->ib;
+}
+
+/**
  * krmsg_recover_request() - the peer wants a new link for a session
- * @ep: the endpoint, which did not connect first; ep->mutex is held
+ * @ep: the endpoint, which did not connect first
  * @id: id of the request; its handler is held
  * @epoch: what the peer says that the link's epoch is
  * @params: what it asks for
@@ -248,31 +302,25 @@ void krmsg_recover_up(struct krmsg_ep *ep)
 int krmsg_recover_request(struct krmsg_ep *ep, struct rdma_cm_id *id, u32 epoch,
 			  const struct rdma_conn_param *params)
 {
-	struct krmsg_cm_grave *grave = krmsg_cm_grave_alloc(), *old;
+	struct krmsg_cm_grave *grave = krmsg_cm_grave_alloc();
 	struct krmsg_recovery *rec = &ep->rec;
-	struct rdma_cm_id *old_id;
+	struct krmsg_asked old;
 	bool live;
 
 	if (!grave)
 		return -ENOMEM;
 	krmsg_lock(ep->ctx);
 	live = krmsg_state_live(ep->state);
-	if (ep->torn || ep->active || !rec->on || id->device != ep->dev->ib ||
+	if (!may_ask(ep, id) || !rec->on ||
 	    !(live || ep->state == KRMSG_S_RECOVERING) ||
 	    (s32)(epoch - ep->epoch) <= 0 ||
-	    (rec->request && (s32)(epoch - rec->epoch) <= 0)) {
+	    (rec->request.id && (s32)(epoch - rec->request.epoch) <= 0)) {
 		krmsg_unlock(ep->ctx);
 		kfree(grave);
 		return -ESTALE;
 	}
-	old = rec->grave;
-	old_id = rec->request;
-	rec->request = id;
-	rec->grave = grave;
-	rec->epoch = epoch;
-	rec->params = *params;
-	rec->params.private_data = NULL;
-	id->context = &rec->kind;
+	old = take(&rec->request);
+	keep(ep, &rec->request, id, grave, epoch, params);
 	/* what the peer has said last may still be in the queue */
 	if (live) {
 		krmsg_devcqs_empty(ep->ctx);
@@ -283,9 +331,45 @@ int krmsg_recover_request(struct krmsg_ep *ep, struct rdma_cm_id *id, u32 epoch,
 		kick(ep, 0);
 	}
 	krmsg_unlock(ep->ctx);
-	if (old_id)
-		krmsg_cm_bury(old, old_id, ep);
+	if (old.id)
+		krmsg_cm_bury(old.grave, old.id, ep);
 	return 0;
+}
+
+/**
+ * krmsg_recover_lane() - the peer wants a data lane for the link that is up
+ * @ep: the endpoint, which did not connect first
+ * @id: id of the request; its handler is held
+ * @epoch: what the peer says that the link's epoch is
+ * @params: what it asks for
+ *
+ * It is made by the work item that also breaks links down.
+ *
+ * Return: 0 when the id is ours now; -ESTALE; -ENOMEM.
+ */
+int krmsg_recover_lane(struct krmsg_ep *ep, struct rdma_cm_id *id, u32 epoch,
+		       const struct rdma_conn_param *params)
+{
+	struct krmsg_cm_grave *grave = krmsg_cm_grave_alloc();
+	struct krmsg_recovery *rec = &ep->rec;
+	int err = grave ? -ESTALE : -ENOMEM;
+
+	krmsg_lock(ep->ctx);
+	if (may_ask(ep, id) && krmsg_state_live(ep->state) &&
+	    !ep->data.id && !rec->lane.id && epoch == ep->epoch) {
+		if (grave) {
+			keep(ep, &rec->lane, id, grave, epoch, params);
+			kick(ep, 0);
+			err = 0;
+		} else {
+			/* messages wait for it */
+			krmsg_ep_fault(ep, -ENOMEM, KRMSG_STAGE_QP, NULL);
+		}
+	}
+	krmsg_unlock(ep->ctx);
+	if (err)
+		kfree(grave);
+	return err;
 }
 
 /* Free what a broken link has left. False when the end does that. */
@@ -333,8 +417,14 @@ static bool drop_lanes(struct krmsg_ep *ep)
 static void tear(struct krmsg_ep *ep)
 {
 	struct krmsg_ctx *ctx = ep->ctx;
+	struct krmsg_asked lane;
 	bool mine = false;
 
+	/* of the link that is broken, as the next is not up yet */
+	krmsg_lock(ctx);
+	lane = take(&ep->rec.lane);
+	krmsg_unlock(ctx);
+	refuse(ep, &lane, KRMSG_REJ_SESSION);
 	mutex_lock(&ep->mutex);
 	if (!ep->torn)
 		krmsg_lanes_stop(ep);
@@ -355,23 +445,6 @@ static void tear(struct krmsg_ep *ep)
 	krmsg_unlock(ctx);
 }
 
-/**
- * krmsg_recover_reason() - why an endpoint does not take a new link now
- * @ep: the endpoint
- *
- * Return: KRMSG_REJ_...; what goes with KRMSG_REJ_OVER is rx.base.
- */
-u32 krmsg_recover_reason(struct krmsg_ep *ep)
-{
-	u32 reason = KRMSG_REJ_DEVICE;
-
-	krmsg_lock(ep->ctx);
-	if (krmsg_state_ending(ep->state))
-		reason = ep->why.error ? KRMSG_REJ_DIED : KRMSG_REJ_OVER;
-	krmsg_unlock(ep->ctx);
-	return reason;
-}
-
 static bool begin_attempt(struct krmsg_ep *ep, u32 epoch)
 {
 	bool ok;
@@ -379,7 +452,7 @@ static bool begin_attempt(struct krmsg_ep *ep, u32 epoch)
 	krmsg_lock(ep->ctx);
 	/* a request that came since is of a later epoch */
 	ok = !ep->torn && ep->state == KRMSG_S_RECOVERING &&
-	     ep->rec.link == KRMSG_LINK_DOWN && !ep->rec.request;
+	     ep->rec.link == KRMSG_LINK_DOWN && !ep->rec.request.id;
 	if (ok) {
 		ep->rec.link = KRMSG_LINK_DIALING;
 		ep->rec.tries++;
@@ -414,62 +487,99 @@ static void dial(struct krmsg_ep *ep)
 	end_attempt(ep, err);
 }
 
-/* Make the lane that a waiting request is for. ctx->mutex, ep->mutex. */
-static int accept_locked(struct krmsg_ep *ep, struct rdma_cm_id *id,
-			 struct krmsg_cm_grave *grave,
-			 const struct rdma_conn_param *params)
+/* Make the lane that was asked for. ctx->mutex, ep->mutex, the id's handler. */
+static int make_asked(struct krmsg_lane *lane, const struct krmsg_asked *a)
 {
+	struct krmsg_ep *ep = lane->ep;
 	int err;
 
 	krmsg_lock(ep->ctx);
-	ep->msg.id = id;
-	ep->msg.grave = grave;
+	lane->id = a->id;
+	lane->grave = a->grave;
 	krmsg_unlock(ep->ctx);
-	id->context = &ep->msg.kind;
-	err = krmsg_lane_create(&ep->msg);
-	if (!err)
-		err = krmsg_cm_accept(&ep->msg, params, NULL, 0);
-	return err;
+	a->id->context = &lane->kind;
+	err = lane->lane == KRMSG_LANE_DATA ? krmsg_lane_setup_data(ep) :
+	      krmsg_lane_create(lane);
+	return err ?: krmsg_cm_accept(lane, &a->params, NULL, 0);
 }
 
 /* DOWN, on the side that waits, when a request is there. */
 static void accept(struct krmsg_ep *ep)
 {
 	struct krmsg_ctx *ctx = ep->ctx;
-	struct rdma_conn_param params;
-	struct krmsg_cm_grave *grave;
-	struct rdma_cm_id *id;
+	struct krmsg_asked a;
 	bool taken;
 	int err = 0;
-	u32 epoch;
 
 	krmsg_lock(ctx);
-	id = ep->rec.request;
-	grave = ep->rec.grave;
-	epoch = ep->rec.epoch;
-	params = ep->rec.params;
-	ep->rec.request = NULL;
-	ep->rec.grave = NULL;
+	a = take(&ep->rec.request);
 	krmsg_unlock(ctx);
-	if (!id)
+	if (!a.id)
 		return;
-	rdma_lock_handler(id);
+	rdma_lock_handler(a.id);
 	mutex_lock(&ctx->mutex);
 	mutex_lock(&ep->mutex);
-	taken = begin_attempt(ep, epoch);
+	taken = begin_attempt(ep, a.epoch);
 	if (taken)
-		err = accept_locked(ep, id, grave, &params);
+		err = make_asked(&ep->msg, &a);
 	mutex_unlock(&ep->mutex);
 	mutex_unlock(&ctx->mutex);
-	rdma_unlock_handler(id);
+	rdma_unlock_handler(a.id);
 	end_attempt(ep, err);
 	if (taken)
 		return;
-	krmsg_cm_reject(id, krmsg_recover_reason(ep), ep->rx.base, NULL, 0);
-	krmsg_cm_bury(grave, id, ep);
+	refuse(ep, &a, krmsg_recover_reason(ep));
 	krmsg_lock(ctx);
 	if (ep->state == KRMSG_S_RECOVERING)
 		kick(ep, 0);
+	krmsg_unlock(ctx);
+}
+
+/* Is what was asked for still of the link that is up? */
+static bool is_current(struct krmsg_ep *ep, const struct krmsg_asked *a)
+{
+	bool yes;
+
+	krmsg_lock(ep->ctx);
+	yes = !ep->torn && krmsg_state_live(ep->state) && a->epoch == ep->epoch;
+	krmsg_unlock(ep->ctx);
+	return yes;
+}
+
+/* UP, on the side that waits, when the peer has asked for the data lane. */
+static void join(struct krmsg_ep *ep)
+{
+	struct krmsg_ctx *ctx = ep->ctx;
+	struct krmsg_asked a;
+	bool taken, gone;
+	int err = 0;
+
+	krmsg_lock(ctx);
+	a = take(&ep->rec.lane);
+	krmsg_unlock(ctx);
+	if (!a.id)
+		return;
+	rdma_lock_handler(a.id);
+	mutex_lock(&ctx->mutex);
+	mutex_lock(&ep->mutex);
+	taken = is_current(ep, &a);
+	if (taken)
+		err = make_asked(&ep->data, &a);
+	mutex_unlock(&ep->mutex);
+	mutex_unlock(&ctx->mutex);
+	rdma_unlock_handler(a.id);
+	if (!taken) {
+		refuse(ep, &a, KRMSG_REJ_SESSION);
+		return;
+	}
+	if (!err)
+		return;
+	/* the peer shall not wait; the link goes, and the lane with it */
+	krmsg_cm_reject(a.id, KRMSG_REJ_DEVICE, ep->rx.base, NULL, 0);
+	gone = krmsg_cm_gone(err);
+	krmsg_lock(ctx);
+	krmsg_ep_fault(ep, gone ? -ECONNRESET : err,
+		       gone ? KRMSG_STAGE_TRANSFER : KRMSG_STAGE_QP, NULL);
 	krmsg_unlock(ctx);
 }
 
@@ -478,6 +588,7 @@ enum step {
 	STEP_TEAR,
 	STEP_DIAL,
 	STEP_ACCEPT,
+	STEP_JOIN,
 };
 
 /* What is to be done now? Under ctx->lock. */
@@ -486,7 +597,7 @@ static enum step next_step(struct krmsg_ep *ep)
 	struct krmsg_recovery *rec = &ep->rec;
 
 	if (ep->state != KRMSG_S_RECOVERING)
-		return STEP_NONE;
+		return rec->lane.id ? STEP_JOIN : STEP_NONE;
 	if (time_after_eq(jiffies, rec->give_up)) {
 		krmsg_ep_end_fault(ep, -ETIMEDOUT, KRMSG_STAGE_RECOVER, NULL);
 		return STEP_NONE;
@@ -502,7 +613,7 @@ static enum step next_step(struct krmsg_ep *ep)
 	case KRMSG_LINK_DOWN:
 		if (ep->active)
 			return STEP_DIAL;
-		if (rec->request)
+		if (rec->request.id)
 			return STEP_ACCEPT;
 		kick(ep, rec->give_up - jiffies);
 		return STEP_NONE;
@@ -530,6 +641,9 @@ static void recover_work(struct work_struct *work)
 	case STEP_ACCEPT:
 		accept(ep);
 		break;
+	case STEP_JOIN:
+		join(ep);
+		break;
 	case STEP_NONE:
 		break;
 	}
@@ -552,19 +666,16 @@ void krmsg_recover_init(struct krmsg_ep *ep)
  */
 void krmsg_recover_exit(struct krmsg_ep *ep)
 {
-	struct krmsg_cm_grave *grave;
-	struct rdma_cm_id *id;
+	struct krmsg_asked request, lane;
+	u32 reason;
 
 	if (cancel_delayed_work_sync(&ep->rec.work))
 		krmsg_ep_put(ep);
 	krmsg_lock(ep->ctx);
-	id = ep->rec.request;
-	grave = ep->rec.grave;
-	ep->rec.request = NULL;
-	ep->rec.grave = NULL;
+	request = take(&ep->rec.request);
+	lane = take(&ep->rec.lane);
 	krmsg_unlock(ep->ctx);
-	if (!id)
-		return;
-	krmsg_cm_reject(id, krmsg_recover_reason(ep), ep->rx.base, NULL, 0);
-	krmsg_cm_bury(grave, id, ep);
+	reason = krmsg_recover_reason(ep);
+	refuse(ep, &request, reason);
+	refuse(ep, &lane, reason);
 }

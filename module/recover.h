@@ -26,8 +26,22 @@ enum krmsg_link {
 };
 
 /**
+ * struct krmsg_asked - a connect request that waits for a work item to take it
+ * @id: of the request, or NULL when there is none
+ * @grave: to destroy @id
+ * @epoch: what the peer says that the link's epoch is
+ * @params: what it asks for
+ */
+struct krmsg_asked {
+	struct rdma_cm_id *id;
+	struct krmsg_cm_grave *grave;
+	u32 epoch;
+	struct rdma_conn_param params;
+};
+
+/**
  * struct krmsg_recovery - an endpoint's recovery; all ctx->lock
- * @kind: KRMSG_CM_PENDING, the connection manager's context of @request
+ * @kind: KRMSG_CM_PENDING, the connection manager's context of what waits
  * @link: how the link is
  * @on: both sides recover
  * @close: closing when the link broke, or asked to since
@@ -41,10 +55,8 @@ enum krmsg_link {
  * @give_up: when recovering ends without success, in jiffies
  * @why: what broke the link
  * @work: does one step, or waits for the next
- * @request: passive: a resume that waits to be accepted, or NULL
- * @grave: to destroy @request
- * @epoch: of @request
- * @params: of @request
+ * @request: passive: a new link that the peer has asked for
+ * @lane: passive: a data lane that it has asked for
  */
 struct krmsg_recovery {
 	u32 kind;
@@ -61,10 +73,8 @@ struct krmsg_recovery {
 	unsigned long give_up;
 	struct krmsg_why why;
 	struct delayed_work work;
-	struct rdma_cm_id *request;
-	struct krmsg_cm_grave *grave;
-	u32 epoch;
-	struct rdma_conn_param params;
+	struct krmsg_asked request;
+	struct krmsg_asked lane;
 };
 
 /* recover.c */
@@ -75,6 +85,8 @@ bool krmsg_recover_fault(struct krmsg_ep *ep, s32 error, u32 stage,
 bool krmsg_recover_flushed(struct krmsg_ep *ep);
 void krmsg_recover_up(struct krmsg_ep *ep);
 u32 krmsg_recover_reason(struct krmsg_ep *ep);
+int krmsg_recover_lane(struct krmsg_ep *ep, struct rdma_cm_id *id, u32 epoch,
+		       const struct rdma_conn_param *params);
 int krmsg_recover_request(struct krmsg_ep *ep, struct rdma_cm_id *id, u32 epoch,
 			  const struct rdma_conn_param *params);
 

@@ -355,40 +355,6 @@ static void drop_unused(struct work_struct *work)
 		net_destroy(n);
 }
 
-/* A data lane for the link that is up. */
-static int join(struct krmsg_ep *ep, struct rdma_cm_id *id, u32 epoch,
-		const struct rdma_conn_param *params)
-{
-	struct krmsg_cm_grave *grave;
-	int err;
-
-	if (ep->torn || ep->data.id || epoch != ep->epoch ||
-	    !krmsg_state_live(ep->state) || ep->dev->ib != id->device)
-		return -ESTALE;
-	grave = krmsg_cm_grave_alloc();
-	if (!grave)
-		return -ENOMEM;
-	krmsg_lock(ep->ctx);
-	ep->data.id = id;
-	ep->data.grave = grave;
-	krmsg_unlock(ep->ctx);
-	err = krmsg_lane_setup_data(ep);
-	if (!err) {
-		id->context = &ep->data.kind;
-		err = krmsg_cm_accept(&ep->data, params, NULL, 0);
-		if (!err)
-			return 0;
-		id->context = NULL;
-	}
-	/* the CM destroys the id: nothing of ours may stay on it */
-	krmsg_lane_drain(&ep->data);
-	krmsg_lane_destroy_qp(&ep->data);
-	krmsg_lock(ep->ctx);
-	kfree(krmsg_lane_detach(&ep->data));
-	krmsg_unlock(ep->ctx);
-	return err;
-}
-
 /* An active side that has no link says that its session is over. */
 static void take_notice(struct krmsg_ep *ep, u32 epoch)
 {
@@ -406,43 +372,26 @@ static void take_notice(struct krmsg_ep *ep, u32 epoch)
 	krmsg_unlock(ep->ctx);
 }
 
-/* The mutexes keep lanes where they are. */
+/*
+ * A handler waits for no mutex: an iWARP device has one work queue for all
+ * events, and whoever holds the mutex may wait for another one of them.
+ */
 static int take_request(struct krmsg_ep *ep, struct rdma_cm_id *id,
 			const struct krmsg_cm_req *req,
 			const struct rdma_conn_param *params)
 {
 	u32 epoch = le32_to_cpu(req->epoch);
-	struct krmsg_ctx *ctx = ep->ctx;
-	int err = -ESTALE;
 
-	mutex_lock(&ctx->mutex);
-	mutex_lock(&ep->mutex);
 	switch (req->lane) {
 	case KRMSG_LANE_MESSAGE:
-		if (epoch)
-			err = krmsg_recover_request(ep, id, epoch, params);
-		break;
+		return epoch ? krmsg_recover_request(ep, id, epoch, params) :
+			       -ESTALE;
 	case KRMSG_LANE_DATA:
-		err = join(ep, id, epoch, params);
-		break;
+		return krmsg_recover_lane(ep, id, epoch, params);
 	default:
 		take_notice(ep, epoch);
-		break;
+		return -ESTALE;
 	}
-	mutex_unlock(&ep->mutex);
-	mutex_unlock(&ctx->mutex);
-	return err;
-}
-
-/* What a data lane that cannot be made means for its endpoint. */
-static void lane_failed(struct krmsg_ep *ep, int err)
-{
-	bool gone = krmsg_cm_gone(err);
-
-	krmsg_lock(ep->ctx);
-	krmsg_ep_fault(ep, gone ? -ECONNRESET : err,
-		       gone ? KRMSG_STAGE_TRANSFER : KRMSG_STAGE_QP, NULL);
-	krmsg_unlock(ep->ctx);
 }
 
 /**
@@ -479,8 +428,6 @@ int krmsg_session_request(struct rdma_cm_id *id, struct rdma_cm_event *ev)
 		if (err == -ESTALE && reason == KRMSG_REJ_DEVICE)
 			reason = KRMSG_REJ_SESSION;
 		krmsg_cm_reject(id, reason, ep->rx.base, NULL, 0);
-		if (err != -ESTALE && req.lane == KRMSG_LANE_DATA)
-			lane_failed(ep, err);
 	}
 	krmsg_ep_put(ep);
 	return err;

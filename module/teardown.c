@@ -90,7 +90,9 @@ static void add_stats(struct krmsg_stats *to, const struct krmsg_stats *s)
 static void stop_lanes(struct krmsg_ep *ep)
 {
 	mutex_lock(&ep->mutex);
+	krmsg_lock(ep->ctx);
 	ep->torn = true;
+	krmsg_unlock(ep->ctx);
 	mutex_unlock(&ep->mutex);
 	krmsg_recover_exit(ep);
 	krmsg_nudge_exit(ep);

@@ -439,7 +439,7 @@ struct krmsg_ep {
 	struct krmsg_listener *listener;	/* REQUESTED; listener's ctx->lock */
 	struct list_head req_node;		/* listener->reqs */
 	struct mutex mutex;
-	bool torn;				/* mutex: lanes are being ended */
+	bool torn;				/* mutex and lock: lanes are being ended */
 	bool active;
 	struct krmsg_raw *raw;			/* constant; NULL: a session */
 	struct krmsg_ep_config cfg;
