@@ -93,19 +93,21 @@ static bool too_often(struct krmsg_ep *ep)
 }
 
 /*
- * Was the link good for anything? One over which something went, or that held
- * for a while. For others the time goes on, and so do the pauses between
- * attempts: a peer that only says HELLO cannot keep us busy for ever.
+ * Was the link good for anything? One over which something went, that held for
+ * a while, or that only a REVOKE by force has broken. For others the time goes
+ * on, and so do the pauses between attempts: a peer that only says HELLO cannot
+ * keep us busy for ever.
  */
 static bool was_good(struct krmsg_ep *ep)
 {
 	struct krmsg_recovery *rec = &ep->rec;
-	u32 moved = ep->tx.base + ep->rx.base + ep->win.done;
-	bool good = !rec->resumed || moved != rec->moved ||
+	u32 moved = ep->tx.base + ep->rx.base + ep->win.done + ep->win.told;
+	bool good = !rec->resumed || moved != rec->moved || rec->own ||
 		    time_after_eq(jiffies, rec->up_at +
 				  msecs_to_jiffies(ATTEMPT_MS));
 
 	rec->moved = moved;
+	rec->own = false;
 	return good;
 }
 

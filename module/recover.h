@@ -44,12 +44,13 @@ struct krmsg_asked {
  * @kind: KRMSG_CM_PENDING, the connection manager's context of what waits
  * @link: how the link is
  * @on: both sides recover
+ * @own: it is this side that breaks the link, which was good
  * @close: closing when the link broke, or asked to since
  * @tries: attempts since the last good link
  * @culprits: breaks in a row that no link was to blame for
  * @mark: sequences delivered both ways at the last of these
  * @resumed: how often the link was made anew
- * @moved: sequences delivered both ways at the last break
+ * @moved: what has moved, both ways, until the last break
  * @up_at: when the link was made anew, in jiffies
  * @began: when the link broke, in ns
  * @give_up: when recovering ends without success, in jiffies
@@ -62,6 +63,7 @@ struct krmsg_recovery {
 	u32 kind;
 	enum krmsg_link link;
 	bool on;
+	bool own;
 	bool close;
 	u32 tries;
 	u32 culprits;

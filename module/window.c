@@ -665,8 +665,10 @@ static void force(struct krmsg_ep *ep, u32 id)
 	krmsg_lock(ep->ctx);
 	w = find_win(ep, id);
 	/* what is being freed, or has no link, needs no force */
-	if (w && !w->over && krmsg_state_live(ep->state))
+	if (w && !w->over && krmsg_state_live(ep->state)) {
+		ep->rec.own = true;
 		krmsg_ep_fault(ep, -ETIMEDOUT, KRMSG_STAGE_TRANSFER, NULL);
+	}
 	krmsg_unlock(ep->ctx);
 }
 

@@ -100,6 +100,7 @@ struct krmsg_rwin {
  * @nr: entries of both
  * @next: stamp of the next request
  * @done: requests that have ended, to see whether anything moves
+ * @told: what the peer has told of windows, for the same
  * @own: windows of this side, by index; entries are freed under ep->mutex
  * @own_keys: keys that they have, or are about to have
  * @gen: for the next id
@@ -116,6 +117,7 @@ struct krmsg_windows {
 	u32 nr;
 	u32 next;
 	u32 done;
+	u32 told;
 	struct krmsg_win *own[KRMSG_WINS];
 	u32 own_keys;
 	u32 gen;

@@ -4,9 +4,15 @@
 
 void onesided_init(struct onesided *s, bool active_owns)
 {
+	onesided_init_recovery(s, active_owns, 0);
+}
+
+void onesided_init_recovery(struct onesided *s, bool active_owns, u32 ms)
+{
 	/* a close waits for megabytes, which take their time on a slow kernel */
 	const struct pair_opt opt = {
 		.ca.linger_ms = 120000, .cb.linger_ms = 120000,
+		.ca.recovery_ms = ms, .cb.recovery_ms = ms,
 	};
 
 	inject_allow();

@@ -17,6 +17,8 @@ struct onesided {
 };
 
 void onesided_init(struct onesided *s, bool active_owns);
+/* With another recovery_ms than the usual one. */
+void onesided_init_recovery(struct onesided *s, bool active_owns, u32 ms);
 void onesided_fini(struct onesided *s);
 /* Open a window and see it announced; revoke it, and see that if it is told. */
 u32 open_window(struct onesided *s, u32 rights, u64 offset, u32 length);

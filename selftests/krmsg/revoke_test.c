@@ -120,6 +120,17 @@ static void take_completion(struct load *l, const struct krmsg_rec *r)
 	}
 }
 
+/* Links may break, but the endpoint lives on. */
+static void check_event(const struct krmsg_rec *r)
+{
+	const struct krmsg_event *e = (const void *)(r + 1);
+
+	ASSERT_EQ(KRMSG_REC_EVENT, r->type);
+	if (e->events & KRMSG_EV_CLOSED)
+		FAIL("endpoint %#x ended with %d at stage %u wc_status %u",
+		     r->endpoint, e->error, e->stage, e->wc_status);
+}
+
 /* Take what is in the initiator's ring; true when there was something. */
 static bool take(struct load *l)
 {
@@ -135,7 +146,7 @@ static bool take(struct load *l)
 		else if (r->type == KRMSG_REC_WINDOW)
 			SET(l->revoked, r->user_data);
 		else
-			ASSERT_EQ(KRMSG_REC_EVENT, r->type);
+			check_event(r);
 		rec_pop(l->s->i);
 	}
 	return any;
@@ -192,7 +203,7 @@ static void take_events(struct load *l)
 	const struct krmsg_rec *r;
 
 	while ((r = rec_peek(l->s->o))) {
-		ASSERT_EQ(KRMSG_REC_EVENT, r->type);
+		check_event(r);
 		rec_pop(l->s->o);
 	}
 }
@@ -339,4 +350,31 @@ TEST_F_TIMEOUT(revoke, by_force, 120)
 	th_log("%u of %u revokes by force: %u WRITEs arrived, %u were refused, of %u nobody knows",
 	       l.forced, i, l.ok, l.gone, l.unknown);
 	finish(&l, before);
+}
+
+/* The time without a link counts, not that in which links are broken. */
+static void by_force_for_long(bool active_owns)
+{
+	const u32 patience = 4000;
+	struct onesided s;
+	struct load l;
+	u64 end;
+	u32 i;
+
+	onesided_init_recovery(&s, active_owns, patience);
+	begin(&l, &s);
+	l.force = true;
+	start(&l);
+	end = th_deadline_ms(2 * patience);
+	for (i = 0; th_now_ns() < end; i++)
+		one_round(&l, i, 160, 1);
+	EXPECT_GT(l.forced, 2);
+	finish(&l, keys());
+	onesided_fini(&s);
+}
+
+TEST(forced_for_longer_than_recovery_may_take)
+{
+	by_force_for_long(false);
+	by_force_for_long(true);
 }
