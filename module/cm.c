@@ -199,6 +199,12 @@ static void conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
 	rdma_set_ack_timeout(lane->id, ACK_TIMEOUT);
 }
 
+/* The manager's word for a peer that is gone, and soft-iWARP's. */
+static int gone_errno(int err)
+{
+	return err == -EINVAL ? -ECONNRESET : err;
+}
+
 /**
  * krmsg_cm_accept() - accept the connection of a lane
  * @lane: the lane, created; its id's handler is held, and ep->mutex
@@ -206,7 +212,7 @@ static void conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
  * @user: the user's private data
  * @user_len: bytes of it
  *
- * Return: 0 or a negative errno.
+ * Return: 0; -ECONNRESET when the peer has given up; or another errno.
  */
 int krmsg_cm_accept(struct krmsg_lane *lane, const struct rdma_conn_param *req,
 		    const void *user, u32 user_len)
@@ -222,6 +228,7 @@ int krmsg_cm_accept(struct krmsg_lane *lane, const struct rdma_conn_param *req,
 		},
 	};
 	struct rdma_conn_param p;
+	int err;
 
 	conn_params(lane, &p);
 	p.responder_resources = min(p.responder_resources,
@@ -237,7 +244,12 @@ int krmsg_cm_accept(struct krmsg_lane *lane, const struct rdma_conn_param *req,
 		p.private_data_len = sizeof(data.rep) + user_len;
 	}
 	lane->connected = true;
-	return krmsg_fault(KRMSG_FAULT_ACCEPT) ?: rdma_accept(lane->id, &p);
+	err = krmsg_fault(KRMSG_FAULT_ACCEPT) ?:
+	      gone_errno(rdma_accept(lane->id, &p));
+	/* then nothing of it is to be waited for */
+	if (err)
+		lane->connected = false;
+	return err;
 }
 
 /**
@@ -248,7 +260,7 @@ int krmsg_cm_accept(struct krmsg_lane *lane, const struct rdma_conn_param *req,
  * @user: the user's private data, or NULL
  * @user_len: bytes of it
  *
- * Return: 0 or a negative errno; the peer may be gone already.
+ * Return: 0; -ECONNRESET when the peer has given up; or another errno.
  */
 int krmsg_cm_reject(struct rdma_cm_id *id, u32 reason, u32 code,
 		    const void *user, u32 user_len)
@@ -268,8 +280,8 @@ int krmsg_cm_reject(struct rdma_cm_id *id, u32 reason, u32 code,
 
 	if (user_len)
 		memcpy(data.user, user, user_len);
-	return rdma_reject(id, &data, sizeof(data.rep) + user_len,
-			   IB_CM_REJ_CONSUMER_DEFINED);
+	return gone_errno(rdma_reject(id, &data, sizeof(data.rep) + user_len,
+				      IB_CM_REJ_CONSUMER_DEFINED));
 }
 
 static int connect_lane(struct krmsg_lane *lane)

@@ -110,7 +110,7 @@ static void fill_lanes(struct krmsg_ep *ep, struct krmsg_endpoint_info *arg)
 	arg->out_peer = ep->dst;
 	arg->out_local = ep->src;
 	arg->out_comp_vector = -1;
-	if (ep->torn)
+	if (ep->torn || ep->stopping)
 		return;
 	if (ep->msg.id) {
 		addr = &ep->msg.id->route.addr;

@@ -79,8 +79,8 @@ int krmsg_inject_hit(struct krmsg_ep *ep, struct krmsg_inject *arg)
 	int err;
 
 	mutex_lock(&ep->mutex);
-	/* from then on the queue pairs are the end's alone */
-	qp = ep->torn ? NULL : choose_qp(ep, arg);
+	/* from then on whoever ends the queue pairs has them alone */
+	qp = ep->torn || ep->stopping ? NULL : choose_qp(ep, arg);
 	krmsg_lock(ep->ctx);
 	arg->out_pid = ep->ctx->pid;
 	arg->out_endpoint = ep->obj.id;

@@ -368,7 +368,7 @@ void krmsg_lane_drain(struct krmsg_lane *lane)
 
 /**
  * krmsg_lane_destroy_qp() - destroy a lane's queue pair
- * @lane: the lane, drained; ep->mutex is held
+ * @lane: the lane, drained; nobody else has it
  */
 void krmsg_lane_destroy_qp(struct krmsg_lane *lane)
 {
@@ -408,7 +408,7 @@ static void wait_parted(struct krmsg_lane *lane, unsigned long end)
 
 /**
  * krmsg_lanes_stop() - bring down both lanes of an endpoint
- * @ep: the endpoint; ep->mutex is held, or ep->torn set
+ * @ep: the endpoint; ep->torn or ep->stopping is set
  *
  * When it returns nothing of these lanes is in flight, all their completions
  * have been acted on, and the queue pairs are gone. Sleeps.

@@ -491,7 +491,7 @@ static int accept_locked(struct krmsg_ep *ep, struct krmsg_ctx *target,
 	if (!err)
 		err = krmsg_cm_accept(&ep->msg, &ep->peer_params,
 				      arg->private_data, arg->private_len);
-	if (krmsg_cm_gone(err))
+	if (err == -ECONNRESET)
 		err = -ENOENT;
 	if (err)
 		krmsg_ep_disown(ep);
@@ -625,7 +625,7 @@ int krmsg_reject(struct krmsg_ctx *ctx, struct krmsg_reject *arg)
 	/* its id goes, which refuses the peer without a word if need be */
 	krmsg_ep_end_accept(ep, -ECONNABORTED, 0);
 	krmsg_ep_put(ep);
-	if (krmsg_cm_gone(err))
+	if (err == -ECONNRESET)
 		return krmsg_fail(ctx, -ENOENT, KRMSG_STAGE_CONNECT, 0, 0,
 				  "the peer has given up");
 	if (err)

@@ -54,7 +54,7 @@ MODULE_PARM_DESC(slot_size, "bytes of a receive slot where an endpoint does not 
 
 unsigned int krmsg_signal_every;
 module_param_named(signal_interval, krmsg_signal_every, uint, 0644);
-MODULE_PARM_DESC(signal_interval, "frames of a new endpoint from one send completion to the next; 0, and at most: a quarter of its slots (default 0)");
+MODULE_PARM_DESC(signal_interval, "frames of a new link from one send completion to the next; 0, and at most: a quarter of its slots (default 0)");
 
 int krmsg_sqpoll_max = -1;
 module_param_named(sqpoll_threads, krmsg_sqpoll_max, int, 0644);

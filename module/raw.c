@@ -372,7 +372,7 @@ static int start_passive(struct krmsg_ep *ep)
 			err = krmsg_cm_accept(&ep->msg, &ep->peer_params,
 					      ep->raw->private_data,
 					      ep->raw->private_len);
-		if (krmsg_cm_gone(err))
+		if (err == -ECONNRESET)
 			err = -ENOENT;
 		if (err && err != -ENOENT)
 			krmsg_raw_reject(id, NULL, 0);

@@ -286,7 +286,7 @@ static void refuse(struct krmsg_ep *ep, const struct krmsg_asked *a, u32 reason)
 /* Can an endpoint take what somebody has asked for with this id? */
 static bool may_ask(const struct krmsg_ep *ep, const struct rdma_cm_id *id)
 {
-	return !ep->torn && !ep->active && id->device == ep->dev->ib;
+	return !ep->torn && !ep->active && ep->dev && id->device == ep->dev->ib;
 }
 
 /**
@@ -428,11 +428,17 @@ static void tear(struct krmsg_ep *ep)
 	krmsg_unlock(ctx);
 	refuse(ep, &lane, KRMSG_REJ_SESSION);
 	mutex_lock(&ep->mutex);
-	if (!ep->torn)
-		krmsg_lanes_stop(ep);
+	ep->stopping = !ep->torn;
 	mutex_unlock(&ep->mutex);
+	/*
+	 * No mutex is held: soft-iWARP may wait for one of its events, behind
+	 * one whose handler waits for ctx->mutex.
+	 */
+	if (ep->stopping)
+		krmsg_lanes_stop(ep);
 	mutex_lock(&ctx->mutex);
 	mutex_lock(&ep->mutex);
+	ep->stopping = false;
 	if (!ep->torn)
 		mine = drop_lanes(ep);
 	mutex_unlock(&ep->mutex);
@@ -505,31 +511,46 @@ static int make_asked(struct krmsg_lane *lane, const struct krmsg_asked *a)
 	return err ?: krmsg_cm_accept(lane, &a->params, NULL, 0);
 }
 
+/*
+ * Make the lane that was asked for, if it is still wanted.
+ *
+ * Return: whether it was; err gets what came of it. Else @a is the caller's.
+ */
+static bool make_wanted(struct krmsg_lane *lane, const struct krmsg_asked *a,
+			bool (*wanted)(struct krmsg_ep *ep, u32 epoch),
+			int *err)
+{
+	struct krmsg_ep *ep = lane->ep;
+	bool yes;
+
+	rdma_lock_handler(a->id);
+	mutex_lock(&ep->ctx->mutex);
+	mutex_lock(&ep->mutex);
+	yes = wanted(ep, a->epoch);
+	if (yes)
+		*err = make_asked(lane, a);
+	mutex_unlock(&ep->mutex);
+	mutex_unlock(&ep->ctx->mutex);
+	rdma_unlock_handler(a->id);
+	return yes;
+}
+
 /* DOWN, on the side that waits, when a request is there. */
 static void accept(struct krmsg_ep *ep)
 {
 	struct krmsg_ctx *ctx = ep->ctx;
 	struct krmsg_asked a;
-	bool taken;
-	int err = 0;
+	int err;
 
 	krmsg_lock(ctx);
 	a = take(&ep->rec.request);
 	krmsg_unlock(ctx);
 	if (!a.id)
 		return;
-	rdma_lock_handler(a.id);
-	mutex_lock(&ctx->mutex);
-	mutex_lock(&ep->mutex);
-	taken = begin_attempt(ep, a.epoch);
-	if (taken)
-		err = make_asked(&ep->msg, &a);
-	mutex_unlock(&ep->mutex);
-	mutex_unlock(&ctx->mutex);
-	rdma_unlock_handler(a.id);
-	end_attempt(ep, err);
-	if (taken)
+	if (make_wanted(&ep->msg, &a, begin_attempt, &err)) {
+		end_attempt(ep, err);
 		return;
+	}
 	refuse(ep, &a, krmsg_recover_reason(ep));
 	krmsg_lock(ctx);
 	if (ep->state == KRMSG_S_RECOVERING)
@@ -537,13 +558,14 @@ static void accept(struct krmsg_ep *ep)
 	krmsg_unlock(ctx);
 }
 
-/* Is what was asked for still of the link that is up? */
-static bool is_current(struct krmsg_ep *ep, const struct krmsg_asked *a)
+/* Is what was asked for still of the link that is up, and the only one? */
+static bool is_current(struct krmsg_ep *ep, u32 epoch)
 {
 	bool yes;
 
 	krmsg_lock(ep->ctx);
-	yes = !ep->torn && krmsg_state_live(ep->state) && a->epoch == ep->epoch;
+	yes = !ep->torn && krmsg_state_live(ep->state) &&
+	      epoch == ep->epoch && !ep->data.id;
 	krmsg_unlock(ep->ctx);
 	return yes;
 }
@@ -553,24 +575,14 @@ static void join(struct krmsg_ep *ep)
 {
 	struct krmsg_ctx *ctx = ep->ctx;
 	struct krmsg_asked a;
-	bool taken, gone;
-	int err = 0;
+	int err;
 
 	krmsg_lock(ctx);
 	a = take(&ep->rec.lane);
 	krmsg_unlock(ctx);
 	if (!a.id)
 		return;
-	rdma_lock_handler(a.id);
-	mutex_lock(&ctx->mutex);
-	mutex_lock(&ep->mutex);
-	taken = is_current(ep, &a);
-	if (taken)
-		err = make_asked(&ep->data, &a);
-	mutex_unlock(&ep->mutex);
-	mutex_unlock(&ctx->mutex);
-	rdma_unlock_handler(a.id);
-	if (!taken) {
+	if (!make_wanted(&ep->data, &a, is_current, &err)) {
 		refuse(ep, &a, KRMSG_REJ_SESSION);
 		return;
 	}
@@ -578,10 +590,9 @@ static void join(struct krmsg_ep *ep)
 		return;
 	/* the peer shall not wait; the link goes, and the lane with it */
 	krmsg_cm_reject(a.id, KRMSG_REJ_DEVICE, ep->rx.base, NULL, 0);
-	gone = krmsg_cm_gone(err);
 	krmsg_lock(ctx);
-	krmsg_ep_fault(ep, gone ? -ECONNRESET : err,
-		       gone ? KRMSG_STAGE_TRANSFER : KRMSG_STAGE_QP, NULL);
+	krmsg_ep_fault(ep, err, err == -ECONNRESET ? KRMSG_STAGE_TRANSFER :
+		       KRMSG_STAGE_QP, NULL);
 	krmsg_unlock(ctx);
 }
 

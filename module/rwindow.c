@@ -48,6 +48,7 @@ static void tell(struct krmsg_ep *ep, const struct krmsg_rwin *w, s32 result)
 		.tag = w->tag,
 	};
 
+	ep->win.told++;
 	ep->credit_unread += KRMSG_UNITS_RECORD;
 	krmsg_record(ep->ctx, KRMSG_UNITS_RECORD, &ep->own, KRMSG_NOTE_MESSAGE,
 		     &rec);

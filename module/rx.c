@@ -345,10 +345,8 @@ static int rx_item(struct krmsg_ep *ep, struct krmsg_slot *slot,
 	case KRMSG_ITEM_WINDOW:
 	case KRMSG_ITEM_WINDOW_KEY:
 	case KRMSG_ITEM_WINDOW_REVOKE:
-		ep->win.told++;
 		return krmsg_rwin_item(ep, item);
 	case KRMSG_ITEM_WINDOW_GONE:
-		ep->win.told++;
 		return krmsg_window_gone(ep, item->window);
 	default:
 		return -EPROTO;

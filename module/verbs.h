@@ -440,6 +440,7 @@ struct krmsg_ep {
 	struct list_head req_node;		/* listener->reqs */
 	struct mutex mutex;
 	bool torn;				/* mutex and lock: lanes are being ended */
+	bool stopping;				/* mutex: or those of a broken link */
 	bool active;
 	struct krmsg_raw *raw;			/* constant; NULL: a session */
 	struct krmsg_ep_config cfg;
@@ -651,15 +652,6 @@ static inline void krmsg_ep_put(struct krmsg_ep *ep)
 
 /* teardown.c */
 void krmsg_ep_end_work(struct work_struct *work);
-
-/*
- * Has an answer to a connect request failed because the peer is gone? The
- * manager's word for that, and soft-iWARP's.
- */
-static inline bool krmsg_cm_gone(int err)
-{
-	return err == -EINVAL || err == -ECONNRESET;
-}
 
 /* cm.c */
 int krmsg_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);

@@ -369,6 +369,7 @@ int krmsg_window_gone(struct krmsg_ep *ep, u32 id)
 
 	if (!w || w->id != id || !w->revoke_out || w->over)
 		return -EPROTO;
+	ep->win.told++;
 	krmsg_window_over(ep, w);
 	return 0;
 }

@@ -100,7 +100,7 @@ struct krmsg_rwin {
  * @nr: entries of both
  * @next: stamp of the next request
  * @done: requests that have ended, to see whether anything moves
- * @told: what the peer has told of windows, for the same
+ * @told: windows that came and went, for the same; not those told again
  * @own: windows of this side, by index; entries are freed under ep->mutex
  * @own_keys: keys that they have, or are about to have
  * @gen: for the next id

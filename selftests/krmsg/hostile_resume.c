@@ -300,6 +300,37 @@ TEST_F_TIMEOUT(resume, data_lane_of_another_epoch, 60)
 	scene_ends(s, -EPROTO);
 }
 
+TEST_F_TIMEOUT(resume, two_data_lanes, 90)
+{
+	struct scene *s = &self->s;
+	struct wp_lane *msg = &s->w.lane[KRMSG_LANE_MESSAGE], kept;
+	u16 port;
+	struct krmsg_cm_req req;
+	u32 i;
+
+	HINT("two requests for the data lane at the same moment: it has one");
+	s->w.epoch = 4;
+	for (i = 0; i < 8; i++) {
+		resume_up(s);
+		port = le16_to_cpu(s->w.hello.lane_port);
+		request(s, &req, KRMSG_LANE_DATA, s->w.epoch);
+		ASSERT_EQ(0, wp_prepare(&s->w, KRMSG_LANE_DATA, port));
+		kept = *msg;
+		memset(msg, 0, sizeof(*msg));
+		ASSERT_EQ(0, wp_prepare(&s->w, KRMSG_LANE_MESSAGE, port));
+		ASSERT_EQ(0, wp_connect(&s->w, KRMSG_LANE_DATA, &req,
+					sizeof(req)));
+		ASSERT_EQ(0, wp_connect(&s->w, KRMSG_LANE_MESSAGE, &req,
+					sizeof(req)));
+		NEED(s, msg->rejected &&
+		     s->w.lane[KRMSG_LANE_DATA].established);
+		EXPECT_EQ(KRMSG_REJ_SESSION, le32_to_cpu(msg->rep.reason));
+		wp_close_lane(msg);
+		*msg = kept;
+	}
+	scene_abort(s);
+}
+
 TEST_F_TIMEOUT(resume, notices, 90)
 {
 	struct scene *s = &self->s;

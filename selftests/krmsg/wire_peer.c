@@ -344,10 +344,8 @@ static struct rdma_conn_param conn_params(const void *priv, u8 priv_len)
 	return p;
 }
 
-int wp_dial(struct wire_peer *w, u8 lane, u16 port, const void *priv,
-	    u8 priv_len)
+int wp_prepare(struct wire_peer *w, u8 lane, u16 port)
 {
-	struct rdma_conn_param p = conn_params(priv, priv_len);
 	struct sockaddr_in sa = machine(port);
 	struct wp_lane *l = &w->lane[lane];
 	int err;
@@ -361,11 +359,21 @@ int wp_dial(struct wire_peer *w, u8 lane, u16 port, const void *priv,
 	if (rdma_resolve_route(l->id, 2000))
 		return -errno;
 	err = wait_cm(w, RDMA_CM_EVENT_ROUTE_RESOLVED);
-	if (!err)
-		err = make_qp(w, lane);
-	if (err)
-		return err;
-	return rdma_connect(l->id, &p) ? -errno : 0;
+	return err ?: make_qp(w, lane);
+}
+
+int wp_connect(struct wire_peer *w, u8 lane, const void *priv, u8 priv_len)
+{
+	struct rdma_conn_param p = conn_params(priv, priv_len);
+
+	return rdma_connect(w->lane[lane].id, &p) ? -errno : 0;
+}
+
+int wp_dial(struct wire_peer *w, u8 lane, u16 port, const void *priv,
+	    u8 priv_len)
+{
+	return wp_prepare(w, lane, port) ?:
+	       wp_connect(w, lane, priv, priv_len);
 }
 
 int wp_listen(struct wire_peer *w)

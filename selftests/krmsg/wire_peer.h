@@ -181,6 +181,8 @@ struct wp_in *wp_frame(struct wire_peer *w);
  * Active: dial and send REQ with this private data. Answers come with
  * wp_poll(). The wait for address and route is bounded.
  */
+int wp_prepare(struct wire_peer *w, u8 lane, u16 port);
+int wp_connect(struct wire_peer *w, u8 lane, const void *priv, u8 priv_len);
 int wp_dial(struct wire_peer *w, u8 lane, u16 port, const void *priv,
 	    u8 priv_len);
 void wp_cm_req(const struct wire_peer *w, u8 lane, struct krmsg_cm_req *req);
