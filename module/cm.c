@@ -199,12 +199,6 @@ static void conn_params(struct krmsg_lane *lane, struct rdma_conn_param *p)
 	rdma_set_ack_timeout(lane->id, ACK_TIMEOUT);
 }
 
-/* The manager's word for a peer that is gone, and soft-iWARP's. */
-static int gone_errno(int err)
-{
-	return err == -EINVAL ? -ECONNRESET : err;
-}
-
 /**
  * krmsg_cm_accept() - accept the connection of a lane
  * @lane: the lane, created; its id's handler is held, and ep->mutex
@@ -245,7 +239,7 @@ int krmsg_cm_accept(struct krmsg_lane *lane, const struct rdma_conn_param *req,
 	}
 	lane->connected = true;
 	err = krmsg_fault(KRMSG_FAULT_ACCEPT) ?:
-	      gone_errno(rdma_accept(lane->id, &p));
+	      krmsg_gone_errno(rdma_accept(lane->id, &p));
 	/* then nothing of it is to be waited for */
 	if (err)
 		lane->connected = false;
@@ -280,8 +274,9 @@ int krmsg_cm_reject(struct rdma_cm_id *id, u32 reason, u32 code,
 
 	if (user_len)
 		memcpy(data.user, user, user_len);
-	return gone_errno(rdma_reject(id, &data, sizeof(data.rep) + user_len,
-				      IB_CM_REJ_CONSUMER_DEFINED));
+	return krmsg_gone_errno(rdma_reject(id, &data,
+					    sizeof(data.rep) + user_len,
+					    IB_CM_REJ_CONSUMER_DEFINED));
 }
 
 static int connect_lane(struct krmsg_lane *lane)

@@ -110,7 +110,7 @@ static void fill_lanes(struct krmsg_ep *ep, struct krmsg_endpoint_info *arg)
 	arg->out_peer = ep->dst;
 	arg->out_local = ep->src;
 	arg->out_comp_vector = -1;
-	if (ep->torn || ep->stopping)
+	if (ep->torn)
 		return;
 	if (ep->msg.id) {
 		addr = &ep->msg.id->route.addr;
@@ -125,6 +125,9 @@ static void fill_lanes(struct krmsg_ep *ep, struct krmsg_endpoint_info *arg)
 		sizeof(arg->out_device));
 	if (ep->msg.devcq)
 		arg->out_comp_vector = ep->msg.devcq->vector;
+	/* queue pairs that are being destroyed are nobody else's */
+	if (ep->stopping)
+		return;
 	if (ep->msg.qp) {
 		union ib_gid gid;
 

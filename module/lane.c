@@ -109,7 +109,8 @@ static void qp_event(struct ib_event *ev, void *arg)
  * @lane: the lane, with id and devcq; ep->pd is there
  * @cap: what it holds; gets what the device has made of it
  *
- * Return: 0 or a negative errno. Sleeps.
+ * Return: 0; -ECONNRESET when the peer that asked has given up; or another
+ * errno. Sleeps.
  */
 int krmsg_lane_make_qp(struct krmsg_lane *lane, struct ib_qp_cap *cap)
 {
@@ -129,6 +130,9 @@ int krmsg_lane_make_qp(struct krmsg_lane *lane, struct ib_qp_cap *cap)
 	/* soft RoCE's word for a socket that there is no memory for */
 	if (err == -ENFILE)
 		err = -ENOMEM;
+	/* the manager moves it to the state that its request needs */
+	if (!lane->ep->active)
+		err = krmsg_gone_errno(err);
 	if (err)
 		return err;
 	lane->qp = lane->id->qp;
@@ -328,7 +332,7 @@ static void drain_waits(struct krmsg_lane *lane, bool send, bool recv)
 
 /**
  * krmsg_lane_drain() - stop a lane, and wait until nothing of it is in flight
- * @lane: the lane; ep->mutex is held
+ * @lane: the lane; nobody else has it
  *
  * Moves the QP to the error state and waits for a marker behind everything on
  * each queue. After that the device touches no buffer of this lane's work

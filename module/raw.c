@@ -295,11 +295,12 @@ void krmsg_raw_close(struct krmsg_ep *ep)
  * @user: the user's private data, or NULL
  * @user_len: bytes of it
  *
- * Return: 0 or a negative errno; the peer may be gone already.
+ * Return: 0; -ECONNRESET when the peer has given up; or another errno.
  */
 int krmsg_raw_reject(struct rdma_cm_id *id, const void *user, u32 user_len)
 {
-	return rdma_reject(id, user, user_len, IB_CM_REJ_CONSUMER_DEFINED);
+	return krmsg_gone_errno(rdma_reject(id, user, user_len,
+					    IB_CM_REJ_CONSUMER_DEFINED));
 }
 
 /* Find a held endpoint. It cannot end until krmsg_ep_end_accept(). */

@@ -443,6 +443,7 @@ static void tear(struct krmsg_ep *ep)
 		mine = drop_lanes(ep);
 	mutex_unlock(&ep->mutex);
 	mutex_unlock(&ctx->mutex);
+	krmsg_windows_kick(ep);
 	if (!mine)
 		return;
 	krmsg_lock(ctx);

@@ -283,7 +283,8 @@ struct krmsg_drain {
  * @lane: KRMSG_LANE_...
  * @id: connection manager's id; changed under ep->mutex and ctx->lock
  * @grave: what destroys the id; with it
- * @qp: queue pair; ep->mutex, stable while the state is live
+ * @qp: queue pair; ep->mutex, stable while the state is live; of whoever has
+ *	set ep->torn or ep->stopping alone
  * @devcq: where it completes
  * @ready: may be posted to; ctx->lock
  * @settled: the connection manager has said what came of the connection
@@ -652,6 +653,15 @@ static inline void krmsg_ep_put(struct krmsg_ep *ep)
 
 /* teardown.c */
 void krmsg_ep_end_work(struct work_struct *work);
+
+/*
+ * The manager's word for a peer that is gone before its request is answered,
+ * and soft-iWARP's.
+ */
+static inline int krmsg_gone_errno(int err)
+{
+	return err == -EINVAL ? -ECONNRESET : err;
+}
 
 /* cm.c */
 int krmsg_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *ev);

@@ -165,7 +165,8 @@ static void windows_work(struct work_struct *work)
 
 	mutex_lock(&ctx->mutex);
 	mutex_lock(&ep->mutex);
-	for (i = 0; i < KRMSG_WINS; i++)
+	/* a registration may still come back flushed: tear() kicks it again */
+	for (i = 0; i < KRMSG_WINS && !ep->stopping; i++)
 		if (ep->win.own[i])
 			tidy(ep, ep->win.own[i]);
 	mutex_unlock(&ep->mutex);
@@ -173,7 +174,11 @@ static void windows_work(struct work_struct *work)
 	krmsg_ep_put(ep);
 }
 
-static void kick_work(struct krmsg_ep *ep)
+/**
+ * krmsg_windows_kick() - free soon what is over
+ * @ep: the endpoint, referenced
+ */
+void krmsg_windows_kick(struct krmsg_ep *ep)
 {
 	krmsg_ep_get(ep);
 	if (!queue_work(krmsg_ep_wq, &ep->win.work))
@@ -188,7 +193,7 @@ static void kick_work(struct krmsg_ep *ep)
 void krmsg_window_over(struct krmsg_ep *ep, struct krmsg_win *w)
 {
 	w->over = true;
-	kick_work(ep);
+	krmsg_windows_kick(ep);
 }
 
 /**
@@ -261,7 +266,7 @@ void krmsg_windows_reset(struct krmsg_ep *ep)
 		w->keys_out = 0;
 		ep->win_due = true;
 		if (is_unused(w))
-			kick_work(ep);
+			krmsg_windows_kick(ep);
 	}
 	krmsg_rwins_reset(ep);
 }
@@ -638,7 +643,7 @@ static bool begin_revoke(struct krmsg_ep *ep, u32 id)
 		/* one that was never told is nobody's business */
 		w->over = !w->paid;
 		if (w->over || is_unused(w))
-			kick_work(ep);
+			krmsg_windows_kick(ep);
 		ep->win_due = true;
 		krmsg_ep_dirty(ep);
 	}

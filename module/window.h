@@ -131,6 +131,7 @@ struct krmsg_windows {
 
 /* window.c: the owner */
 void krmsg_windows_init(struct krmsg_ep *ep);
+void krmsg_windows_kick(struct krmsg_ep *ep);
 int krmsg_windows_renew(struct krmsg_ep *ep);
 void krmsg_windows_exit(struct krmsg_ep *ep);
 void krmsg_windows_reset(struct krmsg_ep *ep);
