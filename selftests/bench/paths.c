@@ -121,9 +121,13 @@ static double measure_krmsg(const struct path *p)
 	return n;
 }
 
-static int one_path(const char *name, unsigned int rounds)
+/* For a profile: one path of one side, nothing else. */
+static int one_path(const char *name, unsigned int rounds, bool verbs)
 {
 	size_t i;
+
+	if (verbs)
+		verbs_ends_open();
 
 	for (i = 0; i < NR_PATHS; i++) {
 		struct path p = paths[i];
@@ -131,8 +135,12 @@ static int one_path(const char *name, unsigned int rounds)
 		if (!strstr(p.name, name))
 			continue;
 		p.rounds = rounds;
-		printf("%s: %.0f\n", p.name, measure_krmsg(&p));
+		printf("%s: %.0f\n", p.name,
+		       verbs ? measure(&p, 1, verbs_ends_round) :
+			       measure_krmsg(&p));
 	}
+	if (verbs)
+		verbs_ends_close();
 	return 0;
 }
 
@@ -141,8 +149,9 @@ int main(int argc, char **argv)
 	const char *sep = "";
 	size_t i;
 
-	if (argc == 3)
-		return one_path(argv[1], (unsigned int)atoi(argv[2]));
+	if (argc == 3 || argc == 4)
+		return one_path(argv[1], (unsigned int)atoi(argv[2]),
+				argc == 4 && !strcmp(argv[3], "verbs"));
 	verbs_ends_open();
 	puts("[");
 	for (i = 0; i < NR_PATHS; i++) {
