@@ -13,6 +13,7 @@
 #include "request.c"
 #include "tx.c"
 #include "rx.c"
+#include "onesided.c"
 #include "cring.c"
 #include "devcq.c"
 #include "enter.c"

@@ -260,12 +260,14 @@ static void send_first(struct enter *e)
 
 /*
  * Become the thread that spins, before anything is submitted: its answer may be
- * there at once. Others that would spin sleep.
+ * there at once. Others that would spin sleep. One that waits for no record
+ * looks once: what it submits may have completed by then, without a
+ * notification.
  */
 static bool begin_spin(struct krmsg_ctx *ctx, const struct krmsg_enter *arg)
 {
 	return (arg->flags & KRMSG_ENTER_SPIN) && arg->spin_ns &&
-	       arg->min_records && !test_and_set_bit(0, &ctx->spinning);
+	       !test_and_set_bit(0, &ctx->spinning);
 }
 
 /*
@@ -299,7 +301,7 @@ static u64 start_clock(struct krmsg_ctx *ctx, u64 ns, const ktime_t *deadline)
  * A thread stops spinning. The device has to be armed, for acknowledgements and
  * credits must not depend on the process. But one that leaves with its records
  * and is always back soon would pay for notifications that nobody needs: for
- * it, the next tick is early enough.
+ * it, the next tick is early enough, unless others sleep.
  */
 static void end_spin(struct krmsg_ctx *ctx, bool done)
 {
@@ -308,12 +310,13 @@ static void end_spin(struct krmsg_ctx *ctx, bool done)
 	clear_bit_unlock(0, &ctx->spinning);
 	/*
 	 * Softirqs that saw the bit have left the work to us: look after it.
-	 * Pairs with devcq_handler() and ack_timer().
+	 * Pairs with devcq_handler(), ack_timer(), and with those who wait on
+	 * the queue first and then arm.
 	 */
 	smp_mb__after_atomic();
 	if (!done)
 		return;		/* it arms before it sleeps */
-	if (quick) {
+	if (quick && !waitqueue_active(&ctx->waitq)) {
 		start_ack_timer(ctx);
 		return;
 	}
@@ -343,7 +346,7 @@ static bool spin_round(struct enter *e, bool all)
 		krmsg_commit(e->ctx);
 		done = enough(e);
 	}
-	e->ctx->spins += done && !e->err;
+	e->ctx->spins += done && e->min && !e->err;
 	krmsg_unlock_urgent(e->ctx);
 	return done;
 }

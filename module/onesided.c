@@ -170,8 +170,7 @@ static void end(struct krmsg_ep *ep, struct krmsg_req *req, s32 result)
 	leave(ep, req, result);
 	krmsg_req_end(ep->ctx, req, result);
 	/* a FIN or a fenced send may have waited for it */
-	if (krmsg_state_live(ep->state))
-		krmsg_ep_dirty(ep);
+	krmsg_ep_freed(ep);
 }
 
 /* The key under which the next byte is. */

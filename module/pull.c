@@ -450,15 +450,16 @@ static void read_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	rd->lane->wr_retired = rd->wr_end;
 	ep->iwarp.done = rd->sink_end;
-	krmsg_ep_dirty(ep);
 	if (rd->req && rd->ends)
 		krmsg_onesided_done(ep, rd->req);
+	krmsg_ep_freed(ep);
 	if (!seg)
 		return;
 	m = seg->msg;
 	m->pulled += seg->length;
 	ep->stats.rx_zero_copy += seg->length;
 	list_add_tail(&seg->node, &ep->dones);
+	krmsg_ep_dirty(ep);
 	if (m->pulled == m->length)
 		krmsg_rx_finish(ep, m);
 }

@@ -253,14 +253,15 @@ bool krmsg_req_cursor(const struct krmsg_req *req, u32 at,
 	return false;
 }
 
+/* From the first one on. */
 static __always_inline int
 claim_pieces(struct krmsg_ctx *ctx, const struct krmsg_op *op,
-	     struct krmsg_req *req, bool write)
+	     struct krmsg_req *req, bool write, u32 first)
 {
 	u32 i;
 
-	for (i = 0; i < op->nr_pieces; i++) {
-		const struct krmsg_piece *p = &op->piece[i];
+	for (i = 0; i + first < op->nr_pieces; i++) {
+		const struct krmsg_piece *p = &op->piece[i + first];
 		struct krmsg_obj *obj;
 		struct krmsg_region *r;
 
@@ -354,7 +355,7 @@ static noinline int start_raw_send(struct krmsg_ctx *ctx, struct krmsg_ep *ep,
 				   const struct krmsg_op *op,
 				   struct krmsg_req *req)
 {
-	int err = claim_pieces(ctx, op, req, false);
+	int err = claim_pieces(ctx, op, req, false, 0);
 
 	return err ?: krmsg_raw_start(ep, op, req);
 }
@@ -383,7 +384,7 @@ static int start_send(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 		krmsg_tx_take_acks(ep);
 	if (ep->nr_sends >= ep->cfg.max_sends)
 		return -EAGAIN;
-	err = claim_pieces(ctx, op, req, false);
+	err = claim_pieces(ctx, op, req, false, 0);
 	if (err)
 		return err;
 	req->ep = ep;
@@ -407,7 +408,7 @@ static noinline int start_recv(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 
 	err = find_bufq(ctx, op->target, &q);
 	if (!err)
-		err = claim_pieces(ctx, op, req, true);
+		err = claim_pieces(ctx, op, req, true, 0);
 	if (err)
 		return err;
 	if (q->nr_waiting) {
@@ -514,7 +515,6 @@ static noinline int start_one_sided(struct krmsg_ctx *ctx,
 				    struct krmsg_req *req)
 {
 	struct krmsg_ep *ep = find_ep(ctx, op->target);
-	struct krmsg_op here;
 	int err;
 
 	if (!ep)
@@ -526,10 +526,7 @@ static noinline int start_one_sided(struct krmsg_ctx *ctx,
 		return -EINVAL;
 	if ((op->flags & RAW_ONLY) && !ep->raw)
 		return -EOPNOTSUPP;
-	here.nr_pieces = op->nr_pieces - 1;
-	memcpy(here.piece, op->piece + 1,
-	       here.nr_pieces * sizeof(here.piece[0]));
-	err = claim_pieces(ctx, &here, req, op->opcode != KRMSG_OP_WRITE);
+	err = claim_pieces(ctx, op, req, op->opcode != KRMSG_OP_WRITE, 1);
 	if (err)
 		return err;
 	return ep->raw ? krmsg_raw_start(ep, op, req) :
@@ -547,7 +544,7 @@ static noinline int start_answer(struct krmsg_ctx *ctx,
 		return -ENOENT;
 	if ((op->flags & KRMSG_SQE_REJECT) && op->nr_pieces)
 		return -EINVAL;
-	err = claim_pieces(ctx, op, req, true);
+	err = claim_pieces(ctx, op, req, true, 0);
 	if (!err)
 		err = krmsg_pull_answer(ep, req, op->arg);
 	return err;

@@ -112,6 +112,18 @@ static inline void krmsg_ep_touched(struct krmsg_ep *ep)
 	krmsg_ep_dirty(ep);
 }
 
+/**
+ * krmsg_ep_freed() - the data lane has room again, or a request has ended
+ * @ep: the endpoint, locked; krmsg_commit() flushes it if something waits for
+ *	that: the end of the connection, a fenced send, what had no room
+ */
+static inline void krmsg_ep_freed(struct krmsg_ep *ep)
+{
+	if (krmsg_state_live(ep->state) &&
+	    (krmsg_tx_pending(ep) || ep->state == KRMSG_S_CLOSING))
+		krmsg_ep_dirty(ep);
+}
+
 /* Has the peer little ring credit left, and does unread hold more? */
 static inline bool krmsg_is_short(const struct krmsg_ep *ep)
 {

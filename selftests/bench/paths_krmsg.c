@@ -249,7 +249,8 @@ static void write_one(struct end *e, struct end *to, const struct path *p)
 	e->mem[p->bytes - 1] = ++seq;
 	check(krmsg_prep_write(e->k, e->endpoint, e->window, 0, &piece, 1,
 			       KRMSG_SQE_QUIET, 0), e, "write");
-	check(krmsg_submit(e->k), e, "submit");
+	check(krmsg_submit_and_wait(e->k, 0, KRMSG_FOREVER, SPIN_NS), e,
+	      "submit");
 	while (*there != seq)
 		;
 }

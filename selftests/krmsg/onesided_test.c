@@ -575,6 +575,56 @@ TEST_F(win, counted)
 	need_counted(s->o, 0, 0, 0, 0, 0, 0);
 }
 
+/* Submit one entry as a thread that looks at memory meanwhile. */
+static void submit_spinning(struct ctx *c)
+{
+	struct krmsg_enter e = {
+		.size = sizeof(e),
+		.flags = KRMSG_ENTER_SPIN,
+		.to_submit = 1,
+		.spin_ns = 1000000,
+	};
+
+	sq_publish(c);
+	ASSERT_EQ(0, ioctl(c->fd, KRMSG_IOC_ENTER, &e));
+	ASSERT_EQ(1, e.out_submitted);
+}
+
+TEST_F(win, submitted_by_one_that_looks_at_memory)
+{
+	struct krmsg_counters before, after;
+	struct onesided *s = &self->s;
+	u32 i, n = 300, w = open_window(s, RW, 0, 65536);
+
+	HINT("all records come, in order, though no call follows the last");
+	test_ioctl_counters(s->i->fd, 0, &before);
+	for (i = 0; i < n; i++) {
+		put_os(s, KRMSG_OP_WRITE, 0, 1000 + i, w, i, i, 64);
+		submit_spinning(s->i);
+		while (i % 100 == 99 && rec_peek(s->i))
+			rec_pop(s->i);
+	}
+	for (i = 0; i < 100; i++) {
+		put_os(s, KRMSG_OP_READ, 0, i, w, i, i, 64);
+		submit_spinning(s->i);
+	}
+	for (i = 0; i < 100; ) {
+		const struct krmsg_rec *r;
+
+		ASSERT_TRUE(TH_UNTIL(5000, rec_peek(s->i)));
+		r = rec_peek(s->i);
+		ASSERT_EQ(0, r->result);
+		if (r->user_data < 1000)
+			ASSERT_EQ(i++, r->user_data);
+		rec_pop(s->i);
+	}
+	test_ioctl_counters(s->i->fd, 0, &after);
+	EXPECT_EQ(before.out_writes + n, after.out_writes);
+	EXPECT_EQ(before.out_reads + 100, after.out_reads);
+	EXPECT_EQ(before.out_spins, after.out_spins);
+	EXPECT_EQ(before.out_sleeps, after.out_sleeps);
+}
+
 /* The peer's side of the recipe: data, then a fenced flag. */
 TEST_F_TIMEOUT(win, flag_after_data, 60)
 {

@@ -566,7 +566,7 @@ struct krmsg_connreq {
  * @to_submit: SQ entries to take at most
  * @min_records: wait until so many records are unread; 0 does not wait
  * @spin_ns: poll the device so long before sleeping; bounded by max_spin_us of
- *	SETUP
+ *	SETUP. With min_records 0 any value but 0 polls once, see below
  * @deadline_ns: CLOCK_MONOTONIC time at which to stop waiting; in the past:
  *	poll once
  * @out_submitted: SQ entries taken
@@ -576,6 +576,12 @@ struct krmsg_connreq {
  * to_submit is not 0, none could be taken and there is nothing to wait for;
  * ETIME at the deadline; EINTR on a signal. Entries that were taken beat both
  * errors: then 0 is returned with fewer records.
+ *
+ * SPIN with min_records 0 polls the device once after submitting, and is for a
+ * thread that looks at memory and soon calls again: while such calls, or waits
+ * that end while they spin, follow each other within 200 us, and nobody sleeps
+ * or polls for records, the device is not asked for notifications. What
+ * completes is then seen by the next call, or at the next tick of the kernel.
  *
  * ADAPT goes with SPIN: the call spins only when most of the latest waits of
  * this context have ended within their spin_ns, and else sleeps at once.

@@ -475,7 +475,9 @@ int krmsg_submit(struct krmsg *k)
  * @deadline_ns: a time of krmsg_now(), UINT64_MAX for never
  * @spin_ns: how long to poll before going to sleep, 0: not at all
  *
- * Gives back the ring space of all records that were skipped.
+ * Gives back the ring space of all records that were skipped. With @min_records
+ * 0 and @spin_ns above 0 the device is polled once, for threads that call often
+ * and look at memory meanwhile: see KRMSG_IOC_ENTER.
  *
  * Return: the number of unread records (0 or fewer than asked for when
  * requests were taken and then time ran out or a signal came); -ETIME, -EINTR

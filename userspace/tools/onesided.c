@@ -144,8 +144,10 @@ static int write_one(struct os *o, uint64_t seq)
 	*last_byte(o, BUF_SEND) = (unsigned char)seq;
 	o->begun++;
 	rc = prep(o, KRMSG_SQE_QUIET, 0);
+	/* one that spins is back before a notification would come */
 	if (rc == 0)
-		rc = krmsg_submit(o->r.s.k);
+		rc = krmsg_submit_and_wait(o->r.s.k, 0, KRMSG_FOREVER,
+					   o->r.spin_ns);
 	return rc < 0 && rc != -EINTR ? fail_krmsg(rc, o->r.s.k) : 0;
 }
 
