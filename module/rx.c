@@ -582,6 +582,11 @@ void krmsg_rx_recv(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	ib_dma_sync_single_for_cpu(ep->dev->ib, slot->sge.addr,
 				   lane->slot_size, DMA_FROM_DEVICE);
+	/*
+	 * It counts itself while it is looked at: what it brings may wait its
+	 * turn and have it, all in here, and the slot is given back once.
+	 */
+	slot->stashed = 1;
 	/* a frame is a SEND without immediate data, and nothing else */
 	if (wc->opcode != IB_WC_RECV || (wc->wc_flags & IB_WC_WITH_IMM))
 		err = -EPROTO;
@@ -594,7 +599,7 @@ void krmsg_rx_recv(struct ib_cq *cq, struct ib_wc *wc)
 			       KRMSG_STAGE_TRANSFER : KRMSG_STAGE_HELLO, NULL);
 		return;
 	}
-	if (!slot->stashed)
+	if (!--slot->stashed)
 		krmsg_slot_done(slot);
 	krmsg_ep_touched(ep);
 }

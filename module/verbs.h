@@ -243,7 +243,8 @@ struct krmsg_listener {
 struct krmsg_slot {
 	struct ib_cqe cqe;
 	struct krmsg_lane *lane;
-	u32 stashed;			/* messages in it that wait their turn */
+	u32 stashed;			/* messages in it that wait their turn, */
+					/* and one while it is looked at */
 	struct ib_recv_wr wr;		/* ready but for its next */
 	struct ib_sge sge;
 	void *mem;

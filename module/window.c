@@ -165,8 +165,11 @@ static void windows_work(struct work_struct *work)
 
 	mutex_lock(&ctx->mutex);
 	mutex_lock(&ep->mutex);
-	/* a registration may still come back flushed: tear() kicks it again */
-	for (i = 0; i < KRMSG_WINS && !ep->stopping; i++)
+	/*
+	 * A registration may still come back flushed: tear() kicks it again, or
+	 * krmsg_windows_exit() frees all.
+	 */
+	for (i = 0; i < KRMSG_WINS && !ep->stopping && !ep->torn; i++)
 		if (ep->win.own[i])
 			tidy(ep, ep->win.own[i]);
 	mutex_unlock(&ep->mutex);
