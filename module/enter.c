@@ -388,7 +388,8 @@ static bool spin(struct enter *e, u64 ns, const ktime_t *deadline)
 		if (need_resched() && !give_way(e))
 			return false;
 	} while (!spun_enough(e->ctx, i, end));
-	e->ctx->spin_misses++;
+	/* without records to wait for it was a long queue, not in vain */
+	e->ctx->spin_misses += e->min > 0;
 	return false;
 }
 

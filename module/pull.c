@@ -452,9 +452,10 @@ static void read_done(struct ib_cq *cq, struct ib_wc *wc)
 	ep->iwarp.done = rd->sink_end;
 	if (rd->req && rd->ends)
 		krmsg_onesided_done(ep, rd->req);
-	krmsg_ep_freed(ep);
-	if (!seg)
+	if (!seg) {
+		krmsg_ep_freed(ep);
 		return;
+	}
 	m = seg->msg;
 	m->pulled += seg->length;
 	ep->stats.rx_zero_copy += seg->length;

@@ -253,7 +253,7 @@ bool krmsg_req_cursor(const struct krmsg_req *req, u32 at,
 	return false;
 }
 
-/* From the first one on. */
+/* All pieces, or those from @first on where the others are not here. */
 static __always_inline int
 claim_pieces(struct krmsg_ctx *ctx, const struct krmsg_op *op,
 	     struct krmsg_req *req, bool write, u32 first)

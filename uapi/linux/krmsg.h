@@ -580,8 +580,9 @@ struct krmsg_connreq {
  * SPIN with min_records 0 polls the device once after submitting, and is for a
  * thread that looks at memory and soon calls again: while such calls, or waits
  * that end while they spin, follow each other within 200 us, and nobody sleeps
- * or polls for records, the device is not asked for notifications. What
- * completes is then seen by the next call, or at the next tick of the kernel.
+ * in ENTER or poll() or has the file in an epoll set, the device is not asked
+ * for notifications. What completes is then seen by the next call, or at the
+ * next tick of the kernel.
  *
  * ADAPT goes with SPIN: the call spins only when most of the latest waits of
  * this context have ended within their spin_ns, and else sleeps at once.
