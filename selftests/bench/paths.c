@@ -128,7 +128,6 @@ static int one_path(const char *name, unsigned int rounds, bool verbs)
 
 	if (verbs)
 		verbs_ends_open();
-
 	for (i = 0; i < NR_PATHS; i++) {
 		struct path p = paths[i];
 
