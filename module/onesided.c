@@ -506,9 +506,13 @@ void krmsg_onesided_reset(struct krmsg_ep *ep)
 
 	/* those that fly are older than all that wait */
 	list_splice_init(&ep->win.flying, &ep->win.queue);
-	list_for_each_entry_safe(req, tmp, &ep->win.queue, node)
+	list_for_each_entry_safe(req, tmp, &ep->win.queue, node) {
+		/* keys change with the link; an atomic may have looked already */
 		if (req->os.begun)
 			rewind(ep, req);
+		else
+			req->os.key = KRMSG_NO_KEY;
+	}
 	ep->os_due = !list_empty(&ep->win.queue);
 }
 
