@@ -314,7 +314,8 @@ static struct krmsg_ep *take_held(struct krmsg_ctx *ctx, u32 id)
 	obj = krmsg_obj_find(ctx, id, KRMSG_OBJ_ENDPOINT);
 	if (obj) {
 		ep = container_of(obj, struct krmsg_ep, obj);
-		held = ep->raw && ep->raw->held &&
+		/* one that ACCEPT still makes is not its caller's yet */
+		held = ep->raw && ep->raw->held && !ep->accepting &&
 		       !krmsg_state_ending(ep->state);
 	}
 	if (held) {

@@ -349,8 +349,8 @@ static void invalidated(struct krmsg_ep *ep, u32 rkey)
 		 * One that is being revoked is waited for by that. Of one whose
 		 * registration is not complete the key was guessed.
 		 */
-		if (w && w->keys[0].mr && w->keys[0].mr->rkey == rkey &&
-		    w->registered && !w->revoking)
+		if (w && !w->over && w->registered && !w->revoking &&
+		    w->keys[0].mr->rkey == rkey)
 			krmsg_window_over(ep, w);
 	}
 }
@@ -487,12 +487,13 @@ void krmsg_raw_key_kill(struct krmsg_ep *ep, struct krmsg_win *w)
 		.opcode = IB_WR_LOCAL_INV,
 		.wr_cqe = &w->inv,
 		.send_flags = IB_SEND_SIGNALED,
-		.ex.invalidate_rkey = w->keys[0].mr->rkey,
 	};
 
 	/* where there is no connection any more, the end kills it */
 	if (!krmsg_state_live(ep->state) || w->over)
 		return;
+	/* of one that is over the key may be gone */
+	wr.ex.invalidate_rkey = w->keys[0].mr->rkey;
 	if (ib_post_send(ep->msg.qp, &wr, NULL))
 		krmsg_ep_end_fault(ep, -EIO, KRMSG_STAGE_TRANSFER, NULL);
 }
